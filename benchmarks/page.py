@@ -128,7 +128,7 @@ def run(args: argparse.Namespace, folder: Path) -> None:
     timeline = Timeline(load(trace))
     report = analyze_timelines([timeline])
     read = time.perf_counter() - begin
-    hits, _ = rules.find(timeline)
+    hits = rules.find_hits(timeline)
     begin = time.perf_counter()
     picture = draw_lanes(timeline, hits)
     page = html.render(report, [picture])

@@ -39,7 +39,9 @@ READ = """
 from syncscope.cli.light import prepare_numpy
 prepare_numpy()
 import sys
+from syncscope.trace.memory import keep_freed
 from syncscope.trace.reader import load
+keep_freed()
 load(sys.argv[1])
 """
 ANALYZE = (sys.executable, "-m", "syncscope", "analyze")

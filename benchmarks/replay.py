@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from syncscope.estimate.edits import Edit, Question
+from syncscope.estimate.edits import Edit, Edits
 from syncscope.estimate.fit import fit
 from syncscope.estimate.profiler_cost import MEASURED
 from syncscope.estimate.program import Program, compile_program
@@ -63,7 +63,7 @@ def _tiled(table: Rows, times: int, length: int, names: int) -> Rows:
     return found.take(np.argsort(found["ts"], kind="stable"))
 
 
-def shares(program: Program, many: int) -> list[Question]:
+def shares(program: Program, many: int) -> list[Edits]:
     """``many`` questions that share out the waits, or the launches where there are fewer waits than questions."""
     items = program.items
     chosen = np.flatnonzero(items.wait)

@@ -170,7 +170,7 @@ def draw_beside(report: Report, folder: Path, reading: Reading = DEFAULT_READING
             timeline = Timeline(load_rank(file, report.traces[trace].rank, **msgspec.structs.asdict(reading)))
         except TraceError:
             continue
-        hits, _ = rules.find(timeline)
+        hits = rules.find_hits(timeline)
         mine = [place for place, finding in enumerate(findings) if finding.trace == trace]
         known = numbered([findings[place] for place in mine], [hit.finding for hit in hits])
         for place, finding in zip(mine, known, strict=True):
@@ -189,7 +189,7 @@ def annotated(
     data, _ = source.read(os.fspath(file), max_bytes)
     try:
         timeline = Timeline(read_bytes(data, os.fspath(file)))
-        hits, _ = rules.find(timeline)
+        hits = rules.find_hits(timeline)
         known = numbered(findings, [hit.finding for hit in hits])
         yield from perfetto.annotated(data, timeline, known, hits)
     except ValueError as error:

@@ -151,16 +151,19 @@ def _analyze_trace(trace: Trace, job: Job) -> tuple[Results, bytes]:
     peers: tuple[Peer, ...] = ()
     with Beside.of(timeline.trace, job.reading) as beside:
         _build(timeline, beside)
+        # In the order in which this thread waits for it.
+        _ = beside.begin(lambda: timeline.launching) if beside.threaded else None
         program = beside.begin(lambda: compile_program(timeline)) if job.report and beside.threaded else None
-        _ = beside.begin(lambda: timeline.disagreements) if beside.threaded else None
+        not_checked = beside.begin(lambda: rules.find_unchecked(timeline) if job.report else [])
+        _ = beside.begin(timeline.info) if beside.threaded else None
         misfit = beside.begin(lambda: _misfit_of(program())) if program else None
-        hits, not_checked = rules.find(timeline)
+        hits = rules.find_hits(timeline)
         # Without a thread, before the replay takes memory.
         drawn = beside.begin(lambda: [draw_lanes(timeline, hits, job.max_bars)] if job.max_bars else [])
         if job.report:
-            report, prepared = make_report(timeline, hits, not_checked, job, program)
+            report, prepared = make_report(timeline, hits, (), job, program)
             prepared = replace(prepared, misfit=misfit()) if misfit and prepared.program else prepared
-            report = estimate_report(report, prepared)
+            report = msgspec.structs.replace(estimate_report(report, prepared), not_checked=tuple(not_checked()))
             peers = find_peer(report, prepared)
             kept = prepared.to_bytes() if peers and job.several else NOTHING_KEPT
         pictures = drawn()

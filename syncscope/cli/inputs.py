@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 POOL_FILES, POOL_BYTES = 8, 20_000_000
 """Number and total size of files from which a pool of processes saves more time than it takes to start."""
 
+LARGE_BYTES = 1_000_000
+"""Total size of files from which memory is kept for what comes next."""
+
 MOST_NAMED = 10
 """Traces that could not be read and are named on stderr."""
 
@@ -61,7 +64,10 @@ def analyze_traces(
         if known is not None:
             return known, (), wanted
     from syncscope.analysis.analyze import analyze_files, choose_engine
+    from syncscope.trace.memory import keep_freed
 
+    if _size(files) >= LARGE_BYTES:
+        keep_freed()
     with progress(files) as bar:
         report, drawn = analyze_files(
             files,
@@ -191,8 +197,12 @@ def exit_if_unread(report: Report) -> None:
 def usual_processes(files: Sequence[str]) -> int:
     from syncscope.trace.workers import available_cores
 
-    sizes = [os.stat(file).st_size for file in files if os.path.isfile(file)]
-    return available_cores() if len(files) >= POOL_FILES or sum(sizes) >= POOL_BYTES else 1
+    return available_cores() if len(files) >= POOL_FILES or _size(files) >= POOL_BYTES else 1
+
+
+def _size(files: Sequence[str]) -> int:
+    """The bytes of files together; those elsewhere are not counted."""
+    return sum(os.stat(file).st_size for file in files if os.path.isfile(file))
 
 
 def select_codes(select: Sequence[str], ignore: Sequence[str]) -> tuple[str, ...]:

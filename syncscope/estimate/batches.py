@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from syncscope.estimate.edits import Edit, Question
+from syncscope.estimate.edits import Edit, Edits
 from syncscope.estimate.host import find_batches
 from syncscope.estimate.study import Study
 from syncscope.timeline.tables import Copies
@@ -14,7 +14,7 @@ HANDED = 0.2
 150 of 700 µs for batches of 4 MB on an H200's host. The rest is the mapping of the worker's memory."""
 
 
-def take_from_pinning_thread(study: Study, copies: Copies) -> Question:
+def take_from_pinning_thread(study: Study, copies: Copies) -> Edits:
     """The edits by which batches that some copies from pageable memory move are handed over by a thread that has pinned
     them; none unless the recorded loader has workers and does not pin."""
     recording = study.timeline.trace.recording
@@ -30,7 +30,7 @@ def take_from_pinning_thread(study: Study, copies: Copies) -> Question:
     # Each batch belongs to the first call after it.
     at = np.searchsorted(items.begin[rows], end[order], side="left")
     got = [(int(rows[place]), row) for place, row in zip(at.tolist(), order.tolist(), strict=True) if place < len(rows)]
-    edits: Question = {}
+    edits: Edits = {}
     for number, (item, row) in enumerate(got):
         until = got[number + 1][0] if number + 1 < len(got) else len(items)
         if not ((copied >= item) & (copied < until)).any() or items.pre[item] <= 0:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from syncscope.estimate.edits import Edit, Question
+from syncscope.estimate.edits import Edit, Edits
 from syncscope.estimate.study import Study
 from syncscope.timeline.tables import Copies
 
@@ -19,14 +19,14 @@ MAGNITUDE, CLEARED = "AbsFunctor<", "Memset"
 """What ``isfinite`` and ``isinf`` run before they compare, and some reductions before they begin."""
 
 
-def without_conditions(study: Study, copies: Copies) -> Question:
+def without_conditions(study: Study, copies: Copies) -> Edits:
     """The edits by which truth values that some copies bring to the host are not made either.
 
     A condition that nobody reads is of no use: the fix takes out the comparison with the read. Only kernels right
     before the copy of one byte count, so what else the program does with them does not come first.
     """
     read = study.program.items_of(copies.launch[(copies.bytes == 1) & (copies.direction == "DtoH")])
-    edits: Question = {}
+    edits: Edits = {}
     if not (read >= 0).any():
         return edits
     pre = study.program.items.pre

@@ -19,6 +19,7 @@ from syncscope.estimate.host import find_roles
 from syncscope.estimate.items import DevicePart, HostPart
 from syncscope.timeline import Timeline
 from syncscope.timeline.intervals import Bools, Floats, Ints
+from syncscope.trace.sets import different
 
 NOW = -1
 """Stands for everything on the stream so far, where a target names an item."""
@@ -140,7 +141,7 @@ def find_events(role: Roles, host: HostPart, device: DevicePart) -> Events:
     stream, chain = device.stream, host.chain
     items = np.flatnonzero(role == "event-record")
     streams = np.full(len(items), -1, dtype=np.int64)
-    for number in np.unique(chain[items]):
+    for number in different(chain[items]):
         mine = chain[items] == number
         launched = np.flatnonzero((chain == number) & (stream >= 0))
         slot = np.searchsorted(launched, items[mine]) - 1
@@ -281,7 +282,7 @@ def find_stream_waits(timeline: Timeline, host: HostPart, device: DevicePart) ->
     chain, starts = host.chain, device.starts
     waiting = role == "stream-wait-event"
     holds: Dependencies = {}
-    for number in np.unique(chain[waiting]):
+    for number in different(chain[waiting]):
         mine = np.flatnonzero((chain == number) & ((stream >= 0) | waiting))
         for waits, launches in _waits_in_a_row(mine, stream):
             for held in _first_each(launches, stream)[: len(waits)]:
@@ -368,7 +369,7 @@ def _with_default_stream(timeline: Timeline, host: HostPart, device: DevicePart,
     stream, starts, ends, launched = device.stream, device.starts, device.ends, host.end
     default = number_streams(timeline.activities)[1].get((timeline.device or 0, DEFAULT_STREAM), -1)
     result: Dependencies = {}
-    for other in np.unique(stream[(stream >= 0) & (stream != default)]).tolist() if default >= 0 else ():
+    for other in different(stream[(stream >= 0) & (stream != default)]).tolist() if default >= 0 else ():
         pair = np.flatnonzero((stream == other) | (stream == default))
         reach = np.concatenate([[-np.inf], np.maximum.accumulate(ends[pair])[:-1]])
         switch = np.concatenate([[False], stream[pair][1:] != stream[pair][:-1]])

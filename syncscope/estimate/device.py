@@ -10,6 +10,7 @@ from syncscope.estimate.items import COLLECTIVE, TO_DEVICE, TO_HOST, DevicePart,
 from syncscope.timeline import Timeline
 from syncscope.timeline.intervals import Bools, Floats, Ints, Union
 from syncscope.timeline.tables import Activities
+from syncscope.trace.sets import different
 
 KINDS = ("kernel", "memcpy", "memset")
 
@@ -119,7 +120,7 @@ def _alone(kernel: Bools, device: Ints, stream: Ints, starts: Floats, ends: Floa
     """Kernels with no kernel of another stream beside them: two such would have to share the compute units."""
     begin, end = np.nan_to_num(starts).astype(np.int64), np.nan_to_num(ends).astype(np.int64)
     alone = kernel.copy()
-    for number in np.unique(stream[kernel]):
+    for number in different(stream[kernel]):
         mine = kernel & (stream == number)
         others = kernel & (stream != number) & (device == device[mine][0])
         alone[mine] = Union(begin[others], end[others]).within(begin[mine], end[mine]) == 0
@@ -181,7 +182,7 @@ def _held_by_others(device: DevicePart) -> Floats:
     stream, ends = device.stream, device.ends
     held = np.full(len(stream), -np.inf)
     for group in (device.alone, device.engine == TO_DEVICE, device.engine == TO_HOST):
-        for number in np.unique(stream[group]):
+        for number in different(stream[group]):
             others = np.maximum.accumulate(np.where(group & (stream != number), ends, -np.inf))
             mine = group & (stream == number)
             held[mine] = np.maximum(held[mine], others[mine])
@@ -191,6 +192,6 @@ def _held_by_others(device: DevicePart) -> Floats:
 def _medians(values: Floats, known: Bools, kind: Ints, default: float) -> Floats:
     """The median of what is known of each kind, else of all that is known."""
     medians = np.full(len(values), float(np.median(values[known])) if known.any() else default)
-    for number in np.unique(kind[known]):
+    for number in different(kind[known]):
         medians[kind == number] = np.median(values[known & (kind == number)])
     return medians

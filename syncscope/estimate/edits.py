@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
 from syncscope.estimate.columns import FEW, OFTEN, Columns
 from syncscope.estimate.dependencies import Target
 from syncscope.timeline.intervals import Bools, Floats, Ints
+from syncscope.timeline.row_groups import rank
 
 
 @dataclass(frozen=True)
@@ -68,29 +69,53 @@ _NO_EDIT = Edit()
 MOST_WAYS = 10_000
 """Ways in which items are changed that are kept spread out over the columns."""
 
-Question = dict[int, Edit]
-"""What fixing a finding changes: the edit of each item that it changes."""
+Edits = dict[int, Edit]
+"""The edit of each item that something changes."""
 
 
-class Ways(NamedTuple):
-    """A question by the ways in which it changes items: it changes many items in few ways."""
+@dataclass(frozen=True, eq=False)
+class Question:
+    """What fixing a finding changes. It changes many items in few ways."""
 
     items: Ints
-    """In the question's order (n,)."""
+    """Each once (n,)."""
     way: Ints
     """Of each item, its number among ``edits`` (n,)."""
-    edits: Sequence[Edit]
+    edits: tuple[Edit, ...]
 
     @classmethod
-    def of(cls, question: Question) -> Ways:
-        """The ways of a question. Edits that are one object are one way; equal ones need not be."""
-        values = list(question.values())
+    def of(cls, edits: Edits | Question) -> Question:
+        """The question of some edits."""
+        if isinstance(edits, Question):
+            return edits
+        values = list(edits.values())
         objects = np.fromiter(map(id, values), np.int64, len(values))
         _, first, way = np.unique(objects, return_index=True, return_inverse=True)
-        return cls(np.fromiter(question, np.int64, len(values)), way, [values[place] for place in first.tolist()])
+        numbers: dict[Edit, int] = {}
+        number = [numbers.setdefault(values[place], len(numbers)) for place in first.tolist()]
+        items = np.fromiter(edits, np.int64, len(values))
+        return cls(items, np.array(number, dtype=np.int64)[way], tuple(numbers))
 
-    def question(self) -> Question:
-        """The question, in which items that change in one way share an edit."""
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both change the same items in the same ways, in one order."""
+        alike = isinstance(other, Question) and self.edits == other.edits
+        return alike and all(map(np.array_equal, (self.items, self.way), (other.items, other.way)))  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return hash(self.edits)
+
+    def __or__(self, other: Edits | Question) -> Question:
+        """Both, where that of an item of both is the ``other``'s."""
+        last = Question.of(other)
+        kept = ~np.isin(self.items, last.items)
+        items = np.concatenate([self.items[kept], last.items])
+        return Question(items, np.concatenate([self.way[kept], last.way + len(self.edits)]), self.edits + last.edits)
+
+    def by_item(self) -> Edits:
+        """The edit of each item."""
         return dict(zip(self.items.tolist(), map(self.edits.__getitem__, self.way.tolist()), strict=True))
 
     def are(self, wanted: Callable[[Edit], bool]) -> Bools:
@@ -102,20 +127,33 @@ class Ways(NamedTuple):
         return np.array([getattr(edit, name) for edit in self.edits], dtype=np.float64)[self.way]
 
 
-def combine(questions: Iterable[Question]) -> Question:
+NOTHING = Question.of({})
+"""The question that changes nothing."""
+
+
+def combine(questions: Iterable[Edits | Question]) -> Question:
     """One question with the edits of several."""
-    combined: Question = {}
-    both: dict[tuple[int, int], Edit] = {}
-    for question in questions:
-        twice = combined.keys() & question.keys()
-        for item in twice:
-            pair = id(combined[item]), id(question[item])
-            if pair not in both:
-                both[pair] = combined[item].combine(question[item])
-        again = {item: both[id(combined[item]), id(question[item])] for item in twice}
-        combined.update(question)
-        combined.update(again)
-    return combined
+    parts = [part for part in map(Question.of, questions) if part]
+    if len(parts) < 2:
+        return parts[0] if parts else NOTHING
+    edits = [edit for part in parts for edit in part.edits]
+    many, behind = len(edits), np.cumsum([0, *(len(part.edits) for part in parts)]).tolist()
+    items = np.concatenate([part.items for part in parts])
+    ways = np.concatenate([part.way + begin for part, begin in zip(parts, behind, strict=False)])
+    order = np.argsort(items, kind="stable")
+    items, ways = items[order], ways[order]
+    first = np.flatnonzero(np.diff(items, prepend=-1))
+    way, sizes = ways[first], np.diff(first, append=len(items))
+    for number in range(1, int(sizes.max())):
+        again = np.flatnonzero(sizes > number)
+        both = way[again] * many + ways[first[again] + number]
+        place, different = rank(both)
+        pairs = np.empty(different, dtype=np.int64)
+        pairs[place] = both
+        way[again] = place + len(edits)
+        edits += [edits[pair // many].combine(edits[pair % many]) for pair in pairs.tolist()]
+    used = np.bincount(way, minlength=len(edits)) > 0
+    return Question(items[first], (np.cumsum(used) - 1)[way], tuple(itertools.compress(edits, used)))
 
 
 class Change:
@@ -176,27 +214,26 @@ class TimingChange:
 
 
 class Changes:
-    """The edits of all questions by item."""
+    """The edits of some items by all questions."""
 
-    def __init__(self, ways: Sequence[Ways]) -> None:
+    def __init__(self, questions: Sequence[Question], wanted: Bools) -> None:
+        """``wanted`` (items,) are the items that are asked for."""
         # Most items are changed in one of a few ways: each way is spread out over the columns once.
         self._ways: dict[tuple[int, ...], Change] = {}
         self._of: dict[int, Change] = {}
         self._edits: dict[int, tuple[tuple[int, Edit], ...]] = {}
         alike: dict[Edit, Edit] = {}
-        numbers = [[(number, alike.setdefault(edit, edit)) for edit in one.edits] for number, one in enumerate(ways)]
         # By item, then by question; nobody asks for most items.
-        self._numbered = [pair for pairs in numbers for pair in pairs]
-        behind = np.cumsum([0, *map(len, numbers)])
-        way = np.concatenate([one.way + begin for one, begin in zip(ways, behind.tolist(), strict=False)])
-        items = np.concatenate([one.items for one in ways])
+        self._numbered = [
+            (number, alike.setdefault(edit, edit)) for number, one in enumerate(questions) for edit in one.edits
+        ]
+        behind = np.cumsum([0, *(len(one.edits) for one in questions)]).tolist()
+        kept = [np.flatnonzero(wanted[one.items]) for one in questions]
+        every = list(zip(questions, kept, behind, strict=False))
+        items = np.concatenate([one.items[rows] for one, rows, _ in every])
+        way = np.concatenate([one.way[rows] + begin for one, rows, begin in every])
         order = np.argsort(items, kind="stable")
         self._sorted, self._way = items[order], way[order]
-        changed = [one.items[one.are(lambda edit: not edit.only_timing)] for one in ways]
-        self.items: frozenset[int] = frozenset(item for items in changed for item in items.tolist())
-        """Items of which some question changes more than the host's work and the gap."""
-        self.timing_changes = tuple(map(_timing_change, ways))
-        self.targets = frozenset(target for one in ways for edit in one.edits for target in edit.pieces)
 
     def questions(self, item: int) -> list[int]:
         """The questions that change an item."""
@@ -233,19 +270,30 @@ class Changes:
         return change
 
 
-def _timing_change(ways: Ways) -> TimingChange:
-    kept = ways.are(lambda edit: edit.only_timing)
-    return TimingChange(ways.items[kept], *(ways.column(name)[kept] for name in ("pre", "own", "gap")))
+def timing_change(question: Question) -> TimingChange:
+    """What a question changes of items of which it changes only the host's work and the gap."""
+    kept = question.are(lambda edit: edit.only_timing)
+    return TimingChange(question.items[kept], *(question.column(name)[kept] for name in ("pre", "own", "gap")))
 
 
-def find_lasting(questions: Sequence[Ways], items: int) -> list[int]:
+def other_changes(question: Question) -> Ints:
+    """The items of which a question changes more than the host's work and the gap."""
+    return question.items[question.are(lambda edit: not edit.only_timing)]
+
+
+def find_targets(questions: Iterable[Question]) -> frozenset[Target]:
+    """What pieces of collectives wait for."""
+    return frozenset(target for one in questions for edit in one.edits for target in edit.pieces)
+
+
+def find_lasting(questions: Sequence[Question], items: int) -> list[int]:
     """The questions that have columns from begin to end: all where they are few, or where the first changes something;
     else the first, and those that change much or look back."""
-    if len(questions) <= FEW or len(questions[0].items):
+    if len(questions) <= FEW or questions[0]:
         return list(range(len(questions)))
     many = [
         number
         for number, question in enumerate(questions)
-        if len(question.items) >= OFTEN * items or any(edit.lasts for edit in question.edits)
+        if len(question) >= OFTEN * items or any(edit.lasts for edit in question.edits)
     ]
     return [0, *many]

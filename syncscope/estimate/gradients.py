@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from syncscope.estimate.dependencies import Target
-from syncscope.estimate.edits import Edit, Question
+from syncscope.estimate.edits import Edit, Edits
 from syncscope.estimate.host import leading_thread
 from syncscope.estimate.items import Items
 from syncscope.estimate.program import Program
 from syncscope.timeline import Timeline
 from syncscope.timeline.intervals import Ints
+from syncscope.trace.sets import different
 
 BUCKET = 25e6
 """Bytes that are reduced at once, as DistributedDataParallel does by default."""
@@ -25,7 +26,7 @@ OTHERS = 0.1
 time."""
 
 
-def spread_over_backward(timeline: Timeline, program: Program, collectives: dict[int, float]) -> Question:
+def spread_over_backward(timeline: Timeline, program: Program, collectives: dict[int, float]) -> Edits:
     """Cut collectives into pieces that run beside the backward before them; no edits where there is no backward.
 
     ``collectives`` are items with their bytes (−1 unknown). Backward's kernels are those that another thread than the
@@ -33,10 +34,10 @@ def spread_over_backward(timeline: Timeline, program: Program, collectives: dict
     collective to need no more than its share.
     """
     items = program.items
-    pieces: Question = {}
+    pieces: Edits = {}
     every = np.array(sorted(collectives), dtype=np.int64)
     step = items.step[every]
-    for number in np.unique(step):
+    for number in different(step):
         mine = every[step == number]
         backward = _backward(timeline, items, mine)
         if not len(backward):
@@ -63,7 +64,7 @@ def _backward(timeline: Timeline, items: Items, mine: Ints) -> Ints:
     return one
 
 
-def _spread(items: Items, mine: Ints, size: dict[int, float], backward: Ints) -> Question:
+def _spread(items: Items, mine: Ints, size: dict[int, float], backward: Ints) -> Edits:
     dur, stream = items.dur, int(items.stream[backward[0]])
     done, whole = np.cumsum(dur[backward]), float(dur[mine].sum())
     question, before = {}, 0.0

@@ -28,7 +28,7 @@ def ask_about_graphs(study: Study, hits: Sequence[Hit]) -> tuple[tuple[str, Ques
     if found or not may_ask(study.timeline):
         return ()
     question = launch_graphs(study)
-    paused = any(study.program.items.pre[item] > PAUSE for item in question)
+    paused = (study.program.items.pre[question.items] > PAUSE).any()
     return ((GRAPHS, question),) if question and not paused else ()
 
 

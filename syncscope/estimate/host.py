@@ -19,6 +19,7 @@ from syncscope.timeline import Timeline
 from syncscope.timeline.bare import bare_step_ns
 from syncscope.timeline.intervals import Bools, Floats, Ints
 from syncscope.timeline.tables import Steps
+from syncscope.trace.sets import different
 
 LONG_CALL = 20_000
 """A call of at least this many nanoseconds shows whether another thread worked at the same time."""
@@ -100,7 +101,7 @@ def _chains(tid: Ints, begin: Floats, end: Floats, mark: Bools, asks: Bools) -> 
     lead = int(tid[mark][0])
     chain = np.where(tid == lead, 0, -1)
     number = 0
-    for other in np.unique(tid[(tid != lead) & (tid >= 0)]):
+    for other in different(tid[(tid != lead) & (tid >= 0)]):
         mine, theirs = tid == other, (tid == lead) & ~mark
         overlaps = _during(begin[mine], begin[theirs], end[theirs]) + _during(begin[theirs], begin[mine], end[mine])
         beside = overlaps > 0 or bool(asks[mine].all())

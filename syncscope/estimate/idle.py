@@ -6,11 +6,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from syncscope.estimate.edits import Edit, Question, Ways
+from syncscope.estimate.edits import NOTHING, Edit, Edits, Question
 from syncscope.estimate.study import Study
 from syncscope.timeline.intervals import Floats, Ints
 from syncscope.timeline.tables import CAUSES
 from syncscope.timeline.waits import is_wait
+from syncscope.trace.sets import different
 
 OF_HOST = ("data loading", "allocation", "pageable copy", "host collective", "host idle", "launching", "host work")
 """Causes that take up the part of a bubble between what a wait caused and the launch."""
@@ -37,8 +38,10 @@ WHY_NONE = {
 
 def cause_question(study: Study, cause: str) -> Question:
     """The edits that leave a cause of idle time out; none where there is nothing to try."""
-    ask = QUESTIONS.get(cause)
-    return {} if ask is None else ask(study)
+    if cause not in study.by_cause:
+        ask = QUESTIONS.get(cause)
+        study.by_cause[cause] = NOTHING if ask is None else Question.of(ask(study))
+    return study.by_cause[cause]
 
 
 def load_ahead(study: Study) -> Question:
@@ -46,8 +49,7 @@ def load_ahead(study: Study) -> Question:
     timeline, items = study.timeline, study.program.items
     loads = timeline.loads.take(np.isin(timeline.loads.tid, timeline.calls.tid))
     edits = _leave_out(study, loads.ts, loads.end, np.ones(len(loads)))
-    ready = {item: Edit(batch=0.0) for item in np.flatnonzero(items.loading > 0).tolist()}
-    return {item: edit for item, edit in edits.items() if item not in ready} | ready
+    return edits | {item: Edit(batch=0.0) for item in np.flatnonzero(items.loading > 0).tolist()}
 
 
 def launch_in_time(study: Study) -> Question:
@@ -60,16 +62,16 @@ def skip_host_work(study: Study) -> Question:
     return _shorten(study, "host work")
 
 
-def empty_no_queue(study: Study) -> Question:
+def empty_no_queue(study: Study) -> Edits:
     """The host does not wait where that emptied the queue; what is launched next waits on the device instead. No wait
     of warm-up does."""
     waits, rows = study.timeline.waits, study.timeline.bubbles.emptied_by
-    waits = waits.take(np.unique(rows[rows >= 0]))
+    waits = waits.take(different(rows[rows >= 0]))
     read = {item: Edit(free=True) for item in study.items(waits.call[waits.copy >= 0])}
     return read | {item: Edit(free=True, joins=True) for item in study.items(waits.call[waits.copy < 0])}
 
 
-def allocate_ahead(study: Study) -> Question:
+def allocate_ahead(study: Study) -> Edits:
     """No calls that get memory from the driver or give it back, but for those of warm-up."""
     timeline = study.timeline
     waits = timeline.waits.take(~is_wait(timeline.waits.kind))
@@ -77,7 +79,7 @@ def allocate_ahead(study: Study) -> Question:
     return {item: Edit(own=0.0, free=True) for item in study.items(waits.call)}
 
 
-def pin_copies(study: Study) -> Question:
+def pin_copies(study: Study) -> Edits:
     """Copies from and to pageable memory are from and to pinned memory, and the host does not wait for them, but for
     those of warm-up."""
     timeline, copies = study.timeline, study.timeline.copies
@@ -96,7 +98,7 @@ def never_idle(study: Study) -> Question:
     return _shorten(study, "host idle")
 
 
-QUESTIONS: dict[str, Callable[[Study], Question]] = {
+QUESTIONS: dict[str, Callable[[Study], Edits | Question]] = {
     "wait": empty_no_queue,
     "data loading": load_ahead,
     "allocation": allocate_ahead,
@@ -113,8 +115,8 @@ def leave_out_warm_up(study: Study) -> Question:
     """The steps without the host's part of what is done once: the base of all savings."""
     warm_ups, items = study.timeline.warm_ups, study.program.items
     tid = np.append(study.timeline.calls.tid, -1)[items.call]
-    edits: Question = {}
-    for thread in np.unique(warm_ups.tid).tolist():
+    edits = NOTHING
+    for thread in different(warm_ups.tid).tolist():
         own, chains = warm_ups.take(warm_ups.tid == thread), items.chain[tid == thread]
         if len(chains):
             edits |= _leave_out(study, own.ts, own.end, np.ones(len(own)), int(chains[0]))
@@ -134,7 +136,7 @@ def _shorten(study: Study, cause: str) -> Question:
     if len(chains):  # what ends a gap may have a launch that the trace does not hold, most likely of the busiest thread
         ends = study.timeline.span is not None and bubbles.end >= study.timeline.span[1]
         chain_of = np.where((item >= 0) | ends, chain_of, chains[many.argmax()])
-    edits: Question = {}
+    edits = NOTHING
     for chain in chains.tolist():
         mine = (chain_of == chain) & (due > 0)
         begin = bubbles.ts[mine] + bubbles.due_to("wait")[mine]
@@ -145,7 +147,7 @@ def _shorten(study: Study, cause: str) -> Question:
 def _leave_out(study: Study, begin: Ints, end: Ints, share: Floats, chain: int = 0) -> Question:
     """Less host work of a chain within spans of time (ns since the trace's base), by a share of each."""
     if not len(begin):
-        return {}
+        return NOTHING
     items = study.program.items
     order = np.argsort(begin, kind="stable")
     share, begin = share[order], np.maximum.accumulate(begin[order])
@@ -164,7 +166,7 @@ def _leave_out(study: Study, begin: Ints, end: Ints, share: Floats, chain: int =
     own = np.where(items.wait | items.blocks, 1.0, _stays(items.own, within(items.end - items.own, items.end)))
     changed = np.flatnonzero(works & ((pre < 1) | (own < 1)))
     kinds, way = np.unique(pre[changed] + 1j * own[changed], return_inverse=True)
-    return Ways(changed, way, [Edit(pre=kind.real, own=kind.imag) for kind in kinds.tolist()]).question()
+    return Question(changed, way, tuple(Edit(pre=kind.real, own=kind.imag) for kind in kinds.tolist()))
 
 
 def _stays(work: Floats, cut: Floats) -> Floats:

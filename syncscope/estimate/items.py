@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from syncscope.timeline.intervals import Bools, Floats, Ints
+from syncscope.trace.sets import different
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -122,4 +123,4 @@ def are_one_by_one(items: Items, engine: int) -> bool:
     mine = items.engine == engine
     starts, ends = items.starts[mine], items.ends[mine]
     sooner = starts[1:] < np.maximum.accumulate(ends)[:-1]
-    return len(np.unique(items.stream[mine])) > 1 and not sooner.any()
+    return len(different(items.stream[mine])) > 1 and not sooner.any()

@@ -28,15 +28,15 @@ from syncscope.timeline import Timeline
 from syncscope.timeline.calls import COMMANDS
 from syncscope.timeline.intervals import Ints, Union
 from syncscope.timeline.late_peers import find_transfers, mostly_wait
+from syncscope.timeline.row_groups import group_rows
+from syncscope.timeline.tables import Waits
+from syncscope.timeline.waits import is_wait
 
 OF_WAITS = (
     Intervention.REMOVE_WAIT, Intervention.REMOVE_READ, Intervention.KEEP_SHAPE, Intervention.COPY_ASYNCHRONOUSLY,
     Intervention.PREFETCH,
 )  # fmt: skip
 """Interventions by which the host launches sooner, and copies go out of the way."""
-
-OF_CALLS = (*OF_WAITS, Intervention.REMOVE_ALLOCATION)
-"""Interventions that take calls of the host away, and the copies that they make."""
 
 SIDE_BY_SIDE = 0.001
 """Share of the compute up to which kernels of several streams come one after the other, as those of a CUDA graph and of
@@ -48,6 +48,9 @@ LOST_SHARE = 0.1
 LEAST_STEPS, ALL_SAVE = 3, 0.2
 """The first of at least this many steps is odd where each of the others saves, or holds the host, at least this share
 of what the most of them does, and it does more."""
+
+NEVER = np.iinfo(np.int64).max
+"""A time after all others, ns."""
 
 BEYOND, BEYOND_SHARE = ("unknown", "warm-up"), 0.1
 """Causes of idle time that no change of the host makes less, and the share of the step from which on they count."""
@@ -170,7 +173,11 @@ def _limit(study: Study, hit: Hit, lateness: _Lateness) -> Limit:
             late_ms = min(late_ms, held_ms) if steady < 1 else late_ms
             held_ms = min(held_ms, _left_to_fill_ms(timeline))
         return Limit(ms=late_ms if lateness.lost_much else held_ms, late_ms=late_ms)
-    return Limit(ms=held_ms) if intervention in OF_CALLS else Limit()
+    if intervention is Intervention.GATHER_COPIES and foreign:
+        return Limit(ms=_left_to_fill_ms(timeline))
+    if intervention is Intervention.REMOVE_ALLOCATION and held_ms is not None:
+        return Limit(ms=min(held_ms, _gained_without_allocations(timeline, hit, lateness) * 1e-6 / steps))
+    return Limit()
 
 
 def _lost_much(timeline: Timeline) -> bool:
@@ -238,6 +245,34 @@ def _gained_by_launching_sooner(timeline: Timeline, hit: Hit, lateness: _Latenes
     return lateness.after(end, stall) + int(copies.exposed.sum())
 
 
+def _gained_without_allocations(timeline: Timeline, hit: Hit, lateness: _Lateness) -> int:
+    """Nanoseconds that the device gains if the calls of a finding take no time. Steps get no shorter than the shortest
+    of them without its calls."""
+    waits, steps = timeline.waits, timeline.steps
+    calls = waits.take(sorted(hit.waits))
+    others = np.ones(len(waits), dtype=bool)
+    others[sorted(hit.waits)] = False
+    stops = waits.take(others & is_wait(waits.kind) & (waits.pending != 0))
+    gained = _gained_until_the_host_waits(calls, stops, lateness)
+    if not len(steps):
+        return gained
+    length, shortest = steps.end - steps.ts, int(np.argmin(steps.end - steps.ts))
+    of_shortest = _gained_until_the_host_waits(calls.take(calls.step == shortest), stops, lateness)
+    return min(gained, int((length - length[shortest] + of_shortest).sum()))
+
+
+def _gained_until_the_host_waits(calls: Waits, stops: Waits, lateness: _Lateness) -> int:
+    """Nanoseconds for which the device is late between some calls and the next of the ``stops`` of their thread, in
+    which the host loses what it was ahead, and for no longer than the calls took."""
+    gained = 0
+    for tid in np.unique(calls.tid):
+        of, stop = calls.take(calls.tid == tid), np.append(np.sort(stops.ts[stops.tid == tid]), NEVER)
+        for rows in group_rows(np.searchsorted(stop, of.end)):
+            begin, end = int(of.end[rows[0]]), int(stop[np.searchsorted(stop, of.end[rows[0]])])
+            gained += min(lateness.between(begin, end), int(of.stall[rows].sum()))
+    return gained
+
+
 def _known(rows: Ints) -> frozenset[int]:
     return frozenset(rows[rows >= 0].tolist())
 
@@ -279,6 +314,11 @@ class _Lateness:
         behind = kernel < len(self.late)
         stretches, group = np.unique(self.stretch[kernel[behind]], return_inverse=True)
         return int(np.minimum(self.in_stretch[stretches], _sums(group, stall[behind])).sum())
+
+    def between(self, begin: int, end: int) -> int:
+        """Nanoseconds that are late before what is launched between two times."""
+        first, last = np.searchsorted(self.launched, (begin, end))
+        return int(self.late[first:last].sum())
 
 
 def _sums(group: Ints, values: Ints) -> Ints:

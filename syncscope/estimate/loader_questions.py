@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from syncscope.estimate.batches import take_from_pinning_thread
-from syncscope.estimate.edits import Edit, Question, combine
+from syncscope.estimate.edits import Edit, Edits, Question, combine
 from syncscope.estimate.questions import SMALL_READ
 from syncscope.estimate.study import Study
 from syncscope.schema.recording import RecordedLoader
@@ -20,13 +20,13 @@ def ask_about_loader(study: Study) -> tuple[tuple[str, Question], ...]:
     loader = recording.bare.loader if recording and recording.bare else None
     if loader is None:
         return ()
-    asked = [("two more workers" if loader.workers else "two workers", add_workers(study, loader))]
+    asked = [("two more workers" if loader.workers else "two workers", Question.of(add_workers(study, loader)))]
     if not loader.pinned:
         asked.append(("pinned and prefetched batches", prefetch_batches(study)))
     return tuple((name, question) for name, question in asked if question)
 
 
-def add_workers(study: Study, loader: RecordedLoader) -> Question:
+def add_workers(study: Study, loader: RecordedLoader) -> Edits:
     """Batches come at the pace of more workers. Without any, loading a batch took the host itself as long as it would
     take one of them."""
     items, workers = study.program.items, max(int(loader.workers), 0)

@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 
 from syncscope.estimate.columns import Columns, Part
 from syncscope.estimate.dependencies import NOW, Target
-from syncscope.estimate.edits import Change, Changes, Ways, either, find_lasting
+from syncscope.estimate.edits import (
+    Change,
+    Changes,
+    Question,
+    either,
+    find_lasting,
+    find_targets,
+    other_changes,
+    timing_change,
+)
 from syncscope.estimate.items import COLLECTIVE, TO_DEVICE, TO_HOST, Items, are_one_by_one, find_slack
 from syncscope.estimate.profiler_cost import without_profiler
-from syncscope.estimate.program import QUEUE, Program
+from syncscope.estimate.program import Program
+from syncscope.estimate.queues import Queues
 from syncscope.estimate.replay_rows import HOST, Interval, Meeting, ReplayItem
-from syncscope.estimate.runs import Edited, Run, find_runs
+from syncscope.estimate.runs import Block, find_runs
 from syncscope.timeline.intervals import Bools, Floats
+from syncscope.trace.sets import different
 
 HOLDS_ENGINE = 20_000
 """A copy of at least this many nanoseconds keeps copies of other streams waiting."""
@@ -35,7 +47,7 @@ class Machine:
     def __init__(
         self,
         program: Program,
-        questions: Sequence[Ways],
+        questions: Sequence[Question],
         scenarios: Floats,
         steps: frozenset[int],
         profiled: bool,
@@ -47,17 +59,19 @@ class Machine:
         self._given, self._one_rank = scenarios, np.array(on_one_rank, dtype=bool)
         self._on_one_rank: Bools | None = None
         self._scenarios = len(scenarios)
-        self._changes = Changes(questions)
-        self._targets, self._remembered = program.targets, program.targets.remembered(self._changes.targets)
+        self._pieces = find_targets(questions)
+        self._targets, self._remembered = program.targets, program.targets.remembered(self._pieces)
         self._probes = probes
         if self._one_rank.any():
             self._on_one_rank = np.repeat(self._one_rank, self._scenarios)
-        apart = self._apart(items)
+        apart = self._apart(items, questions)
+        self._changes = Changes(questions, apart)
         alone = np.flatnonzero(apart & np.isin(items.step, sorted(steps)))
         columns = (getattr(items, name)[alone].tolist() for name in ReplayItem._fields)
         self._item = dict(zip(alone.tolist(), map(ReplayItem._make, zip(*columns, strict=True)), strict=True))
-        self._steps = find_runs(items, apart, self._changes.timing_changes, scenarios[:, 0], steps)
-        self._shared = len(np.unique(items.stream[items.alone])) > 1
+        self._shared = len(different(items.stream[items.alone])) > 1
+        changes = list(map(timing_change, questions))
+        self._steps, self._stretches = find_runs(items, apart, changes, scenarios[:, 0], steps, self._shared)
         self._contended = [*(are_one_by_one(items, engine) for engine in (TO_DEVICE, TO_HOST)), False]
         self._chains, self._streams = program.chains, len(program.streams)
         # Hosts, streams, what holds them, engines, the compute units, the last collective, and the last batch.
@@ -68,14 +82,10 @@ class Machine:
         self._ends: dict[Target, Floats] = {}
         self._uses = program.targets.uses()
         self._used: dict[Target, int] = {}
-        self._queue: list[deque[tuple[int, Floats]]] = [deque() for _ in program.streams]
-        # Those of them that may be later than the host of question 0, or of one that comes and goes.
-        self._recent: list[deque[Floats]] = [deque(maxlen=QUEUE + 2) for _ in program.streams]
+        self._queues = Queues(len(program.streams), self._columns)
         self._of_chain = [np.flatnonzero(items.chain == chain) for chain in range(program.chains)]
         self._follows = items.follows
-        self._launched = [0] * len(program.streams)
         self._lay_out()
-        self._spread_out()
         if self._on_one_rank is not None:
             self._on_one_rank = self._columns.spread(self._one_rank)
         self._begins: deque[Floats] = deque([np.zeros(self._columns.width)], maxlen=2)
@@ -85,13 +95,15 @@ class Machine:
         self.recorded: list[Interval] = []
         self.probed: list[tuple[int, int, Floats]] = []
 
-    def _apart(self, items: Items) -> Bools:
+    def _apart(self, items: Items, questions: Sequence[Question]) -> Bools:
         """Items that are no part of a stretch, since something about them is special."""
         apart: Bools = items.mark | items.wait | items.blocks | items.follows | (items.chain < 0)
         apart |= items.loading > 0
         apart |= (items.engine == COLLECTIVE) & (self._on_one_rank is not None)
         apart |= (items.engine >= 0) & (items.dur >= HOLDS_ENGINE)
-        apart[sorted({*self._changes.items, *self._targets.holds, *self._remembered, *self._probes})] = True
+        apart[sorted({*self._targets.holds, *self._remembered, *self._probes})] = True
+        for question in questions:
+            apart[other_changes(question)] = True
         return apart
 
     def _lay_out(self) -> None:
@@ -117,8 +129,8 @@ class Machine:
             return
         if columns.short_of(len(lacking)):
             self._widen(len(lacking))
-        self._forget_old(self._host.min(axis=0))
-        past = [*self._ends.values(), *(end for recent in self._recent for end in recent)]
+        self._queues.forget_old(self._host.min(axis=0))
+        past = [*self._ends.values(), *self._queues.recent()]
         for number in lacking:
             columns.enter(number, past)
         if self._on_one_rank is not None:
@@ -128,25 +140,11 @@ class Machine:
         columns = self._columns
         columns.grow(more)
         self._ends = {target: columns.widened(end) for target, end in self._ends.items()}
-        recent = {id(end) for every in self._recent for end in every}
-        wide = [[(many, columns.widened(end), id(end) in recent) for many, end in queue] for queue in self._queue]
-        for _, end, late in (entry for queue in wide for entry in queue):
-            if not late:  # what is over for question 0 may lie ahead of one that is sooner
-                end[columns.lasting_width :] = -np.inf
-        self._queue = [deque((many, end) for many, end, _ in queue) for queue in wide]
-        self._recent = [deque((end for _, end, late in queue if late), maxlen=QUEUE + 2) for queue in wide]
+        self._queues.widen()
         self._begins = deque(map(columns.widened, self._begins), maxlen=2)
         self.recorded = [Interval(one.stream, *map(columns.widened, one[1:])) for one in self.recorded]
         self._changes.forget_columns()
         self._lay_out()
-
-    def _forget_old(self, soonest: Floats) -> None:
-        """Make launches that are done before the host's present nothing in the columns that come and go."""
-        known = self._columns.unlasting()
-        soonest = soonest[known]
-        for recent in self._recent:
-            while recent and (recent[0][known] <= soonest).all():
-                recent.popleft()[self._columns.lasting_width :] = -np.inf
 
     def _look_around(self, number: int) -> None:
         """After item ``number``, take the slots of questions that are the unchanged program, only later."""
@@ -157,9 +155,9 @@ class Machine:
             if not len(mine) or self._follows[mine[np.searchsorted(mine, number, side="right") % len(mine)]]:
                 hosts[chain] = np.maximum(hosts[chain], hosts[0])
         soonest = hosts.min(axis=0)
-        self._forget_old(soonest)
+        self._queues.forget_old(soonest)
         # What was over so long ago that the host is behind it for certain is the same, whenever that was.
-        past = [*self._ends.values(), *(end for recent in self._recent for end in recent)]
+        past = [*self._ends.values(), *self._queues.recent()]
         moments = [self._stream, self._held, self._engine, self._compute[None], *(one[None] for one in past)]
         known = [hosts, *(np.maximum(moment, soonest - self._slack) for moment in moments)]
         known += [self._met[None]] if self._on_one_rank is not None else []
@@ -172,88 +170,75 @@ class Machine:
 
     # -------------------------------------------------------------------------------------------------- a step
 
-    def step(self, number: int, step: int, *, last: bool) -> None:
-        """Run a recorded step, as step ``number`` of the replay. What takes time in the ``last`` is kept."""
-        if last:
+    def step(self, number: int, step: int, *, drawn: bool) -> None:
+        """Run a step as step ``number`` of the replay. Where it is ``drawn``, what takes time in it is kept."""
+        if drawn:
             self._columns.intervals = 0
         for part in self._steps[step]:
-            if isinstance(part, Run):
-                self._run_stretch(part)
+            if isinstance(part, Block):
+                self._run_block(part)
             else:
                 self._run_item(part, number)
 
-    def _run_stretch(self, run: Run) -> None:
-        work, busy, behind = run.wide or self._columns_of(run)
-        host = self._host[run.chain]
+    def _run_block(self, block: Block) -> None:
+        if self._columns.sparse or block.exclusive:
+            for number in range(block.begin, block.end):
+                self._run_stretch(block, number)
+        else:
+            self._run_together(block)
+
+    def _run_together(self, block: Block) -> None:
+        work, busy, behind = self._columns_of(block.begin, block.end)
+        host = np.add.accumulate(np.concatenate([self._host[block.chain][None], work]))
+        if block.stream >= 0:
+            launches = self._stretches.launches[block.begin : block.end]
+            held = self._queues.hold(block.stream, launches, host[0], work)
+            if held is not None and (held > host[1:]).any():
+                host[1:] = _sum_from(host[0], held, work)
+            end = _sum_from(self._stream[block.stream], host[:-1] + behind, busy)
+            if self._columns.intervals is not None:
+                ready = np.concatenate([self._stream[block.stream][None], end[:-1]])
+                begin = np.maximum(ready, host[:-1])
+                taken = zip(begin, end, np.minimum(busy, end - begin), strict=True)
+                self.recorded += [Interval(block.stream, *one) for one in taken]
+                self._columns.intervals += len(end)
+            self._queues.add_all(block.stream, launches, [*end])
+            self._stream[block.stream] = end[-1]
+        self._host[block.chain] = host[-1]
+
+    def _run_stretch(self, block: Block, number: int) -> None:
+        if self._columns.sparse:
+            self._enter(self._stretches.questions(number))
+        work, busy, behind = (columns[0] for columns in self._columns_of(number, number + 1))
+        host = self._host[block.chain]
         after = host + work
-        if run.stream >= 0:
-            exclusive = self._shared and run.alone
-            stream = self._stream[run.stream]
-            ready = np.maximum(stream, self._compute) if exclusive else stream
+        if block.stream >= 0:
+            stream = self._stream[block.stream]
+            ready = np.maximum(stream, self._compute) if block.exclusive else stream
             end = ready + busy
             np.maximum(end, host + behind, out=end)
             if self._columns.intervals is not None:
-                self._record(run.stream, np.maximum(ready, host), end, busy)
+                self._record(block.stream, np.maximum(ready, host), end, busy)
             stream[:] = end
-            if exclusive:
+            if block.exclusive:
                 self._compute[:] = end
             # Where questions come and go, what is kept changes, and what was recorded does not.
-            after = self._queued(run.stream, run.launches, end.copy() if self._columns.sparse else end, after, work)
+            kept = end.copy() if self._columns.sparse else end
+            after = self._queues.add(block.stream, self._stretches.launches[number], kept, after, work)
         host[:] = after
 
-    def _spread_out(self) -> None:
-        """Give each stretch its columns, where all questions keep theirs."""
-        every = [] if self._columns.sparse else [part for step in self._steps for part in step if isinstance(part, Run)]
-        for runs in ([run for run in every if run.edited is None], [run for run in every if run.edited is not None]):
-            if not runs:
-                continue
-            works = np.array([run.work for run in runs])[:, None] * self._scale
-            behinds = np.array([run.behind for run in runs])[:, self._which]
-            busy: Iterable[Floats | float] = [run.busy for run in runs]
-            if runs[0].edited is not None:
-                wide = np.repeat(np.array(busy)[:, None], self._columns.width, axis=1)
-                self._edit_all((works, wide, behinds), [run.edited for run in runs if run.edited is not None])
-                busy = wide
-            for run, *own in zip(runs, works, busy, behinds, strict=True):
-                run.wide = own[0], own[1], own[2]
+    @cached_property
+    def _wide(self) -> tuple[Floats, Floats, Floats]:
+        """The columns of all stretches, where questions keep theirs."""
+        whole = len(self._stretches.work)
+        return self._stretches.wide(0, whole, self._scale, self._which, self._columns.slot)
 
-    def _edit_all(self, wide: tuple[Floats, Floats, Floats], edited: Sequence[Edited]) -> None:
-        """Give the questions that change stretches their columns as they have them; ``wide`` are each (stretches,
-        columns)."""
-        stretch = np.repeat(np.arange(len(edited)), [len(one.questions) for one in edited])
-        slot = self._columns.slot[np.concatenate([one.questions for one in edited])]
-        for columns, name in zip(wide, ("work", "busy", "behind"), strict=True):
-            own = np.concatenate([getattr(one, name) for one in edited])
-            columns.reshape(len(edited), -1, self._scenarios)[stretch, slot] = own
-
-    def _columns_of(self, run: Run) -> tuple[Floats, Floats | float, Floats]:
-        """``work``, ``busy`` and ``behind`` of a stretch (columns,), for now."""
-        if run.edited is None:
-            return run.work * self._scale, run.busy, run.behind[self._which]
-        self._enter(run.edited.questions.tolist())
-        wide = (run.work * self._scale, np.full(self._columns.width, run.busy), run.behind[self._which])
-        slots, own = self._columns.slot[run.edited.questions], (run.edited.work, run.edited.busy, run.edited.behind)
-        for columns, edited in zip(wide, own, strict=True):
-            columns.reshape(-1, self._scenarios)[slots] = edited
-        return wide
-
-    def _queued(self, stream: int, launches: int, done: Floats, host: Floats, work: Floats | float = 0.0) -> Floats:
-        """The host after launches that took it some ``work``, held while the stream's queue is full. ``done`` is when
-        they will be, and is kept."""
-        queue = self._queue[stream]
-        launched = self._launched[stream] = self._launched[stream] + launches
-        queue.append((launched, done))
+    def _columns_of(self, begin: int, end: int) -> tuple[Floats, Floats, Floats]:
+        """``work``, ``busy`` and ``behind`` of stretches (stretches, columns), for now."""
         if self._columns.sparse:
-            self._recent[stream].append(done)
-        full = launched - QUEUE
-        while len(queue) > 1 and queue[1][0] <= full:
-            queue.popleft()
-        many, end = queue[0]
-        if many > full:
-            return host
-        # The launch that needed the place was held. The rest of the work came after it.
-        behind = min(full - many, launches - 1) / launches
-        return np.maximum(host, end + behind * work if behind else end)
+            return self._stretches.wide(begin, end, self._scale, self._which, self._columns.slot)
+        work, busy, behind = self._wide
+        return work[begin:end], busy[begin:end], behind[begin:end]
 
     def _run_item(self, number: int, step: int) -> None:
         if self._columns.sparse:
@@ -304,7 +289,7 @@ class Machine:
                 free = either(change.free, change.gone)
                 self._record(HOST, begin, blocked, gone=free)
                 after = blocked if free is None else np.where(free, after, blocked)
-            after = self._queued(item.stream, 1, self._stream[item.stream].copy(), after)
+            after = self._queues.add(item.stream, 1, self._stream[item.stream].copy(), after)
         return after
 
     def _activity(self, number: int, change: Change, step: int, launched: Floats) -> Floats:
@@ -399,7 +384,7 @@ class Machine:
     def _record(
         self, stream: int, begin: Floats, end: Floats, busy: Floats | float = np.inf, gone: Bools | None = None
     ) -> None:
-        """Keep what takes time in the last step; nothing of it where it is ``gone``."""
+        """Keep what takes time in a step that is drawn; nothing of it where it is ``gone``."""
         if self._columns.intervals is not None:
             end = end if gone is None else np.where(gone, begin, end)
             self.recorded.append(Interval(stream, begin, end, np.minimum(busy, end - begin)))
@@ -414,8 +399,16 @@ class Machine:
     def _end_of(self, target: Target) -> Floats:
         """When a remembered target was done; nothing is kept of one that nothing else waits for."""
         end = self._ends.get(target, self._never)
-        if self._columns.sparse and target in self._used and target not in self._changes.targets:
+        if self._columns.sparse and target in self._used and target not in self._pieces:
             self._used[target] += 1
             if self._used[target] >= self._uses[target]:
                 del self._ends[target], self._used[target]
         return end
+
+
+def _sum_from(begin: Floats, least: Floats, lengths: Floats) -> Floats:
+    """The ends of ``lengths`` (n, columns) that follow each other from ``begin`` (columns,) on, each no sooner than its
+    ``least``."""
+    past = np.add.accumulate(lengths)
+    ends: Floats = np.maximum.accumulate(np.maximum(least - past, begin)) + past
+    return ends

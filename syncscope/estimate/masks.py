@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import NamedTuple
 
-from syncscope.estimate.edits import Edit, Question
+from syncscope.estimate.edits import Edit, Edits
 from syncscope.estimate.items import TO_HOST
 from syncscope.estimate.study import Study
 
@@ -44,10 +44,10 @@ class _Picking(NamedTuple):
     backward: bool
 
 
-def without_indices(study: Study, waits: Sequence[int]) -> Question:
+def without_indices(study: Study, waits: Sequence[int]) -> Edits:
     """The edits by which no indices are made of the masks that have a backward and whose counts some ``waits`` read,
     neither there nor in the backward."""
-    edits: Question = {}
+    edits: Edits = {}
     for forward, backward in _pair(list(_find_pickings(study))):
         if forward.wait in waits:
             for one in (forward, backward):

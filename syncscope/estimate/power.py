@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from syncscope.estimate.clocks import LIKELY, MEMORY_POWER, STRONG, WEAK, Response, energies, slowdown
-from syncscope.estimate.edits import Ways
+from syncscope.estimate.edits import Question
 from syncscope.estimate.program import Program
 from syncscope.estimate.replay import Replayed, Slowed
 from syncscope.estimate.replay_rows import Interval
@@ -175,14 +175,14 @@ class Work:
     other: Floats
 
     @classmethod
-    def of(cls, program: Program, questions: Sequence[Ways]) -> Work:
+    def of(cls, program: Program, questions: Sequence[Question]) -> Work:
         compute, other = energies(program.items)
         dur = np.maximum(program.items.dur, 1.0)
         left = np.array([[compute.sum(), other.sum()]] * len(questions)) / program.steps
-        for number, ways in enumerate(questions):
-            at_most = np.where(ways.are(lambda edit: edit.gone), 0.0, ways.column("dur"))
-            less = at_most < dur[ways.items]
-            for item, most in zip(ways.items[less].tolist(), at_most[less].tolist(), strict=True):
+        for number, one in enumerate(questions):
+            at_most = np.where(one.are(lambda edit: edit.gone), 0.0, one.column("dur"))
+            less = at_most < dur[one.items]
+            for item, most in zip(one.items[less].tolist(), at_most[less].tolist(), strict=True):
                 share = (1 - most / dur[item]) / program.steps
                 left[number] -= share * compute[item], share * other[item]
         left = np.maximum(left, 0.0)

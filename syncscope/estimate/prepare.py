@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -17,7 +17,7 @@ import numpy.typing as npt
 from isal import isal_zlib
 
 from syncscope.estimate.answers import lower_severity
-from syncscope.estimate.edits import Edit, Question
+from syncscope.estimate.edits import NOTHING, Question
 from syncscope.estimate.first_step import cause_comes_back, comes_back
 from syncscope.estimate.graph_questions import ask_about_graphs, may_ask
 from syncscope.estimate.idle import cause_question, leave_out_warm_up
@@ -35,7 +35,6 @@ from syncscope.schema.recording import Bare
 from syncscope.schema.report import Replay
 from syncscope.timeline import Timeline
 from syncscope.timeline.bare import bare_step_ns, runs_ahead
-from syncscope.timeline.intervals import Ints
 
 NO_STEPS = "the trace has no steps, and is too long to count as one: call prof.step() at the end of each step"
 NO_CALLS = "the trace holds no runtime calls to replay: record with ProfilerActivity.CPU too"
@@ -86,7 +85,7 @@ class Prepared:
     """For each finding, whether what its first step does comes back for all that."""
     causes_come_back: tuple[bool, ...] = ()
     """The same for each of ``causes``."""
-    base: Question = field(default_factory=dict)
+    base: Question = NOTHING
     """What all savings are told against: the steps without what is done once; empty where there is no such thing or
     little else, or bare steps show how long one is."""
 
@@ -101,22 +100,13 @@ class Prepared:
 
     def to_bytes(self) -> bytes:
         """The form in which it travels between processes."""
-        questions, causes = (tuple(map(_pack_question, some)) for some in (self.questions, self.causes))
-        asked = tuple((name, _pack_question(question)) for name, question in self.asked)
-        base = _pack_question(self.base)
-        fields = {**vars(self), "questions": questions, "causes": causes, "asked": asked, "base": base}
-        data = msgspec.msgpack.encode(_Packed(**fields), enc_hook=_pack_array)
+        data = msgspec.msgpack.encode(self, enc_hook=_pack_array)
         return isal_zlib.compress(data, 1)
 
     @staticmethod
     def from_bytes(data: bytes) -> Prepared:
         """The same again. Raises ``zlib.error`` or ``msgspec.DecodeError`` for anything else."""
-        packed = msgspec.msgpack.decode(zlib.decompress(data), type=_Packed, dec_hook=_unpack_array)
-        fields = {name: getattr(packed, name) for name in packed.__struct_fields__}
-        questions, causes = (tuple(map(_unpack_question, some)) for some in (packed.questions, packed.causes))
-        asked = tuple((name, _unpack_question(one)) for name, one in packed.asked)
-        base = _unpack_question(packed.base)
-        return Prepared(**{**fields, "questions": questions, "causes": causes, "asked": asked, "base": base})
+        return msgspec.msgpack.decode(zlib.decompress(data), type=Prepared, dec_hook=_unpack_array)
 
 
 def prepare(
@@ -143,14 +133,14 @@ def prepare(
     bare = recording.bare if recording else None
     study = Study(timeline, compiled)
     untried = tuple(why_untried(timeline, hit) for hit in hits)
-    questions = tuple({} if why else question(study, hit) for hit, why in zip(hits, untried, strict=True))
+    questions = tuple(NOTHING if why else question(study, hit) for hit, why in zip(hits, untried, strict=True))
     asked = (*ask_about_loader(study), *ask_about_graphs(study, hits))
     if not hits and not asked:
         return prepared
     named = [cause for finding in findings for cause in finding.causes]
     causes = tuple(cause_question(study, cause.cause) for cause in named)
     timed = bare_ms is not None or (bare is not None and bare_step_ns(bare) is not None)
-    base = {} if timed or is_first_pass(timeline, hits) else leave_out_warm_up(study)
+    base = NOTHING if timed or is_first_pass(timeline, hits) else leave_out_warm_up(study)
     assumptions = (*(() if len(timeline.steps) else (WHOLE,)), *((WITHOUT_ONCE,) if base else ()))
     return replace(
         prepared,
@@ -195,51 +185,6 @@ def _missing(timeline: Timeline) -> str:
     if not len(timeline.calls):
         return NO_CALLS
     return NO_DEVICE if timeline.device is None else NO_STEPS
-
-
-class _PackedQuestion(msgspec.Struct, frozen=True):
-    """A question changes many items in few ways: each way once, and its number for each item."""
-
-    items: Ints
-    way: Ints
-    ways: tuple[Edit, ...]
-
-
-class _Packed(msgspec.Struct, frozen=True):
-    """``Prepared`` with packed questions."""
-
-    findings: tuple[Finding, ...]
-    rank: int | None
-    collectives: SharedCollectives
-    questions: tuple[_PackedQuestion, ...]
-    at_most: tuple[bool, ...]
-    limits: tuple[Limit, ...]
-    whole_limit_ms: float | None
-    untried: tuple[str | None, ...]
-    causes: tuple[_PackedQuestion, ...]
-    program: Program | None
-    misfit: float | None
-    bare_ns: tuple[int, ...]
-    bare_ms: float | None
-    replay: Replay | None
-    phase: str | None
-    condition: Condition
-    asked: tuple[tuple[str, _PackedQuestion], ...]
-    begins_cold: bool
-    come_back: tuple[bool, ...]
-    causes_come_back: tuple[bool, ...]
-    base: _PackedQuestion
-    stamped: Stamped | None
-
-
-def _pack_question(question: Question) -> _PackedQuestion:
-    numbers = {edit: number for number, edit in enumerate(dict.fromkeys(question.values()))}
-    way = np.fromiter((numbers[edit] for edit in question.values()), np.int64, len(question))
-    return _PackedQuestion(np.fromiter(question, np.int64, len(question)), way, tuple(numbers))
-
-
-def _unpack_question(packed: _PackedQuestion) -> Question:
-    return {item: packed.ways[way] for item, way in zip(packed.items.tolist(), packed.way.tolist(), strict=True)}
 
 
 def _pack_array(array: Any) -> tuple[str, tuple[int, ...], bytes]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from syncscope.estimate.batches import take_from_pinning_thread
 from syncscope.estimate.conditions import without_conditions
-from syncscope.estimate.edits import Edit, Question, Ways, combine
+from syncscope.estimate.edits import NOTHING, Edit, Edits, Question, combine
 from syncscope.estimate.gradients import spread_over_backward
 from syncscope.estimate.idle import AT_MOST, cause_question, launch_in_time
 from syncscope.estimate.masks import without_indices
@@ -25,6 +25,7 @@ from syncscope.timeline.launching import LAUNCHES
 from syncscope.timeline.nesting import Nesting
 from syncscope.timeline.tables import Copies
 from syncscope.timeline.warm_up import CAPTURE
+from syncscope.trace.sets import different
 
 FORMATTER_LAUNCHES = 7
 """Kernels that the printing of a tensor launches before its first wait, at most."""
@@ -55,7 +56,7 @@ GRAPH_GAP = 250.0
 def question(study: Study, hit: Hit) -> Question:
     """The edits that fix a finding; none where there is nothing to try, or the finding has no item inside the steps."""
     intervention = BY_CODE[hit.finding.rule].question
-    return {} if isinstance(intervention, NoQuestion) else QUESTIONS[intervention](study, hit)
+    return NOTHING if isinstance(intervention, NoQuestion) else Question.of(QUESTIONS[intervention](study, hit))
 
 
 def remove_wait(study: Study, hit: Hit) -> Question:
@@ -83,40 +84,40 @@ def keep_shape(study: Study, hit: Hit) -> Question:
 def copy_asynchronously(study: Study, hit: Hit) -> Question:
     """Copies from and to pinned memory that the host does not wait for."""
     copies = study.copies(hit)[0]
-    waits: Question = {item: Edit(free=True) for item in study.waits(hit)}
+    waits: Edits = {item: Edit(free=True) for item in study.waits(hit)}
     return combine([waits | study.copy_freely(copies), take_from_pinning_thread(study, copies)])
 
 
 def prefetch(study: Study, hit: Hit) -> Question:
     """Asynchronous copies on a stream of their own, to the device a step early."""
-    edits = copy_asynchronously(study, hit)
-    return edits | {item: edits[item].combine(Edit(early=True)) for item in study.copies(hit)[1].tolist()}
+    moved = study.copies(hit)[1].tolist()
+    return combine([copy_asynchronously(study, hit), {item: Edit(early=True) for item in moved}])
 
 
-def separate_directions(study: Study, hit: Hit) -> Question:
+def separate_directions(study: Study, hit: Hit) -> Edits:
     """Copies in one direction have another stream than those in the other."""
     return {item: Edit(beside=True) for item in study.copies(hit)[1].tolist()}
 
 
-def remove_host_work(study: Study, hit: Hit) -> Question:
+def remove_host_work(study: Study, hit: Hit) -> Edits:
     """Nothing of what a print or a pinning does, except for the copy to the device."""
     pins, prints = study.timeline.pins, study.timeline.prints
-    edits: Question = {}
+    edits: Edits = {}
     if not hit.waits:
         pinned = np.isin(pins.copy, sorted(hit.copies))
         edits = _remove_spans(study, pins.ts[pinned].astype(float), pins.end[pinned].astype(float))
-    for number in np.unique(prints[sorted(hit.waits)]) if hit.waits else ():
+    for number in different(prints[sorted(hit.waits)]) if hit.waits else ():
         waits = np.flatnonzero(prints == number)
         edits |= _remove_print(study, study.items(study.timeline.waits.call[waits]))
     return edits
 
 
-def _remove_spans(study: Study, begin: Floats, end: Floats) -> Question:
+def _remove_spans(study: Study, begin: Floats, end: Floats) -> Edits:
     """No host work, call or activity inside some spans of time (ns since the trace's base)."""
     base = study.base
     items = study.program.items
     starts = items.begin - items.pre
-    edits: Question = {}
+    edits: Edits = {}
     for first, last in zip((begin - base).tolist(), (end - base).tolist(), strict=True):
         for item in np.flatnonzero((starts < last) & (items.end > first) & (items.chain == 0)).tolist():
             pre, inside = items.pre[item], first <= items.begin[item] and items.end[item] <= last
@@ -126,7 +127,7 @@ def _remove_spans(study: Study, begin: Floats, end: Floats) -> Question:
     return edits
 
 
-def _remove_print(study: Study, waits: list[int]) -> Question:
+def _remove_print(study: Study, waits: list[int]) -> Edits:
     """Nothing from the formatter's first kernel to its last wait.
 
     Its first kernels come before any wait: the host's longest pause among as many launches as it makes shows where the
@@ -143,16 +144,16 @@ def _remove_print(study: Study, waits: list[int]) -> Question:
     return {item: Edit(pre=0.0, own=0.0, free=True, gone=True) for item in inside}
 
 
-def gather_copies(study: Study, hit: Hit) -> Question:
+def gather_copies(study: Study, hit: Hit) -> Edits:
     """One copy a step instead of many: the last, with the bytes of all. What the host did from one copy to the next
     goes too, where it launched nothing else."""
-    edits: Question = {}
+    edits: Edits = {}
     program = study.program.items
     launches, chain, work = program.stream >= 0, program.chain, program.pre + program.own
     every, items = study.copies(hit)
     order = np.argsort(every.launch, kind="stable")
     every, items = every.take(order), items[order]
-    for step in np.unique(every.step):
+    for step in different(every.step):
         copies, mine = every.take(every.step == step), items[every.step == step].tolist()
         stacked = STACKED + float(copies.bytes.mean()) / STACKING_RATE
         for place, following in itertools.pairwise(mine):
@@ -184,14 +185,14 @@ def _share(of: float, whole: float) -> float:
     return round(of / max(whole, of), 3)
 
 
-def keep_on_device(study: Study, hit: Hit) -> Question:
+def keep_on_device(study: Study, hit: Hit) -> Edits:
     """Neither the copies nor their waits: the data stay on the device."""
     copies, items = study.copies(hit)
     edits = {item: Edit(own=0.0, free=True) for item in (*study.waits(hit), *study.completing(copies))}
     return edits | {item: Edit(own=0.0, free=True, gone=True) for item in items.tolist()}
 
 
-def remove_allocation(study: Study, hit: Hit) -> Question:
+def remove_allocation(study: Study, hit: Hit) -> Edits:
     """The calls are not made, so nothing waits in them."""
     return {item: Edit(own=0.0, free=True) for item in study.waits(hit)}
 
@@ -199,13 +200,13 @@ def remove_allocation(study: Study, hit: Hit) -> Question:
 def replay_graphs(study: Study, hit: Hit) -> Question:
     """Each stretch of launches that all steps repeat is launched as one graph. Where none does, launches that take no
     time, and kernels as close as in a graph, say what there is to gain at most."""
-    return {} if _is_of_other_steps(study, hit) else launch_graphs(study) or launch_at_once(study)
+    return NOTHING if _is_of_other_steps(study, hit) else launch_graphs(study) or launch_at_once(study)
 
 
 def record_no_graphs(study: Study, hit: Hit) -> Question:
     """As ``replay_graphs``, with nothing that the host does while it records graphs, or runs what it will record."""
     if _is_of_other_steps(study, hit):
-        return {}
+        return NOTHING
     timeline, calls = study.timeline, study.timeline.calls
     spans = [span for span in timeline.compiled.spans if span.kind in RECORDS] if timeline.compiled else []
     ts, end, tid = (np.array([getattr(span, name) for span in spans], dtype=np.int64) for name in ("ts", "end", "tid"))
@@ -220,7 +221,7 @@ def launch_at_once(study: Study) -> Question:
     in_time, kernels = launch_in_time(study), study.timeline.activities
     kernels = kernels.take((kernels.kind == "kernel") & (kernels.collective == "") & (kernels.launch >= 0))
     closer = dict.fromkeys(study.items(kernels.launch), Edit(gap=GRAPH_GAP))
-    return combine([in_time, closer]) if in_time else {}
+    return combine([in_time, closer]) if in_time else NOTHING
 
 
 def launch_graphs(study: Study) -> Question:
@@ -240,14 +241,14 @@ def _follow_in_graph(study: Study, changed: Ints) -> Question:
     items = study.program.items
     work = items.pre + items.own
     shares, way = np.unique(np.round(GRAPH_NODE / np.maximum(work[changed], GRAPH_NODE), 3), return_inverse=True)
-    return Ways(changed, way, [Edit(pre=share, own=share, gap=GRAPH_GAP) for share in shares.tolist()]).question()
+    return Question(changed, way, tuple(Edit(pre=share, own=share, gap=GRAPH_GAP) for share in shares.tolist()))
 
 
 def join_graphs(study: Study, hit: Hit) -> Question:
     """The stretches that all steps repeat as one graph each, without the waits at the line that breaks the graph, and
     without the Python on both sides of them."""
     if _is_of_other_steps(study, hit):
-        return {}
+        return NOTHING
     waits = study.waits(hit)
     joined = _follow_in_graph(study, _between_launches(study, waits))
     return combine([launch_graphs(study), joined, {item: Edit(free=True) for item in waits}])
@@ -288,7 +289,7 @@ def is_at_most(study: Study, hit: Hit) -> bool:
     return intervention is Intervention.REPLAY_GRAPHS and not graphs
 
 
-def overlap_collectives(study: Study, hit: Hit) -> Question:
+def overlap_collectives(study: Study, hit: Hit) -> Edits:
     """The collectives that a finding speaks of run beside compute: those that reduce gradients beside the backward that
     makes them, others beside what follows them, until the step ends. Those that a fix makes cheaper take no time."""
     own = study.timeline.collectives.take(sorted(hit.collectives))
@@ -306,16 +307,16 @@ def overlap_collectives(study: Study, hit: Hit) -> Question:
 def fill_idle(study: Study, hit: Hit) -> Question:
     """The device never waits for the longest cause that no other finding is about."""
     own = own_cause(hit.finding)
-    return {} if own is None else cause_question(study, own.cause)
+    return NOTHING if own is None else cause_question(study, own.cause)
 
 
-def launch_asynchronously(study: Study, hit: Hit) -> Question:
+def launch_asynchronously(study: Study, hit: Hit) -> Edits:
     """Every launch returns at once."""
     items = study.program.items
     return {item: Edit(free=True) for item in np.flatnonzero(items.blocks & ~items.pageable).tolist()}
 
 
-Intervene = Callable[[Study, Hit], Question]
+Intervene = Callable[[Study, Hit], Edits | Question]
 
 QUESTIONS: dict[Intervention, Intervene] = {
     Intervention.REMOVE_WAIT: remove_wait,

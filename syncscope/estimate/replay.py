@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from syncscope.estimate.columns import Part
-from syncscope.estimate.edits import Question, Ways
+from syncscope.estimate.edits import Edits, Question
 from syncscope.estimate.machine import Machine
 from syncscope.estimate.program import Program
 from syncscope.estimate.replay_rows import Interval
@@ -57,8 +57,8 @@ class Replayed:
     device: Floats
     """When the device was done with all that had been launched by then."""
     last: tuple[Interval, ...]
-    """What took time in the last step; columns are questions, or the slots of ``parts``, and within each the
-    scenarios."""
+    """What took time in the last step, where it is drawn; columns are questions, or the slots of ``parts``, and within
+    each the scenarios."""
     parts: tuple[tuple[Part, ...], ...] = ()
     """Where the questions' last steps are in ``last``; nothing where each has columns of its own."""
     slowed: Slowed | None = None
@@ -75,26 +75,26 @@ class Replayed:
 
 def replay(
     program: Program,
-    questions: Sequence[Question | Ways],
+    questions: Sequence[Edits | Question],
     scenarios: Sequence[Scenario],
     steps: Sequence[int] | None = None,
     *,
     profiled: bool = False,
     on_one_rank: Sequence[bool] = (),
     probes: frozenset[int] = frozenset(),
+    drawn: bool = False,
 ) -> Replayed:
     """Run ``steps`` (the recorded ones once), from an idle device.
 
     The profiler's share is taken off the host's work first, unless ``profiled``. A question that is ``on_one_rank``
-    changes nothing on the other ranks; with such a question, question 0 must change nothing.
+    changes nothing on the other ranks; with such a question, question 0 must change nothing. What took time
+    in the last step is kept where it is ``drawn``.
     """
     order = range(program.steps) if steps is None else steps
-    ways = [question if isinstance(question, Ways) else Ways.of(question) for question in questions]
-    machine = Machine(
-        program, ways, np.array(scenarios, dtype=np.float64), frozenset(order), profiled, on_one_rank, probes
-    )
+    every, assumed = list(map(Question.of, questions)), np.array(scenarios, dtype=np.float64)
+    machine = Machine(program, every, assumed, frozenset(order), profiled, on_one_rank, probes)
     for number, step in enumerate(order):
-        machine.step(number, step, last=number == len(order) - 1)
+        machine.step(number, step, drawn=drawn and number == len(order) - 1)
     shape = (len(order), len(questions), len(scenarios))
     host, device = (np.array(times).reshape(shape) for times in (machine.hosts, machine.devices))
     return Replayed(host, device, tuple(machine.recorded), machine.parts(), probed=tuple(machine.probed))

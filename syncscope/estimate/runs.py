@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +22,9 @@ from syncscope.timeline.row_groups import rank
 LONGEST = 32
 """The most items of a stretch. Places in the launch queue are counted by stretches."""
 
+MOST = 31
+"""The most stretches of a block: no launch of one waits for another of the same in the launch queue."""
+
 AT_ONCE = 1 << 16
 """Items of changed stretches that are summed at a time, each as often as questions change its stretch."""
 
@@ -29,74 +33,133 @@ OUTLASTS = 16.0
 
 
 class Edited(NamedTuple):
-    """A stretch as the questions that change it have it; times in ns."""
+    """Stretches as questions have them that change them: one row for each stretch and question, stretch by stretch."""
 
-    questions: Ints
+    stretch: Ints
+    question: Ints
     work: Floats
-    """(questions, scales), as ``behind``."""
+    """ns, as all that follows; (rows, scales), as ``behind``."""
     busy: Floats
-    """(questions, 1)."""
+    """(rows, 1)."""
     behind: Floats
 
+    def take(self, number: Ints) -> Edited:
+        """Those of the stretches that have a ``number`` (stretches,), by it; −1 for none."""
+        stretch = number[self.stretch]
+        kept = stretch >= 0
+        return Edited._make((stretch[kept], *(column[kept] for column in self[1:])))
 
-@dataclass(slots=True, eq=False)
-class Run:
-    """One stretch, as it was; times in ns. Nothing changes it: it is not frozen since that makes it slower to make,
-    and there are many."""
 
+@dataclass(frozen=True, eq=False, repr=False)
+class Stretches:
+    """The stretches of some steps, as they were; times in ns."""
+
+    launches: list[int]
+    work: Floats
+    """The host's work at scale 1 (stretches,)."""
+    busy: Floats
+    """Activities and the gaps before them (stretches,)."""
+    behind: Floats
+    """From the host's begin of the stretch to the stream's end, when a launch holds the stream up (stretches,
+    scales)."""
+    edited: Edited | None
+    """``None`` where no question changes anything in them."""
+
+    def questions(self, number: int) -> list[int]:
+        """The questions that change a stretch."""
+        if self.edited is None:
+            return []
+        asking: list[int] = self.edited.question[self._edits[number] : self._edits[number + 1]].tolist()
+        return asking
+
+    def wide(self, begin: int, end: int, scale: Floats, scenario: Ints, slot: Ints) -> tuple[Floats, Floats, Floats]:
+        """``work``, ``busy`` and ``behind`` of the stretches from ``begin`` to before ``end``, each (stretches,
+        columns), or of ``busy`` one column for all. ``scale`` and ``scenario`` (columns,) are those of the columns, and
+        ``slot`` is that of each question."""
+        work, busy = self.work[begin:end, None] * scale, self.busy[begin:end, None]
+        behind = self.behind[begin:end, scenario]
+        if self.edited is None or self._edits[begin] == self._edits[end]:
+            return work, busy, behind
+        busy = np.repeat(busy, len(scale), axis=1)
+        rows = slice(self._edits[begin], self._edits[end])
+        where = self.edited.stretch[rows] - begin, slot[self.edited.question[rows]]
+        for columns, own in zip((work, busy, behind), self.edited[2:], strict=True):
+            columns.reshape(len(columns), -1, self.behind.shape[1])[where] = own[rows]
+        return work, busy, behind
+
+    @cached_property
+    def _edits(self) -> list[int]:
+        """For each stretch where its rows of ``edited`` begin, and where the last ones end."""
+        assert self.edited is not None
+        rows: list[int] = np.searchsorted(self.edited.stretch, np.arange(len(self.work) + 1)).tolist()
+        return rows
+
+
+class Block(NamedTuple):
+    """Stretches of one chain on one stream that follow each other: from ``begin`` to the one before ``end``."""
+
+    begin: int
+    end: int
     chain: int
     stream: int
-    """−1 when it launches nothing."""
-    launches: int
-    alone: bool
-    work: float
-    """The host's work at scale 1."""
-    busy: float
-    """Activities and the gaps before them."""
-    behind: Floats
-    """From the host's begin of the stretch to the stream's end, when a launch holds the stream up (scales,)."""
-    edited: Edited | None
-    """``None`` where no question changes anything in it."""
-    wide: tuple[Floats, Floats | float, Floats] | None = None
-    """``work``, ``busy`` and ``behind`` in the columns of a replay, where those stay the same."""
+    """−1 when they launch nothing."""
+    exclusive: bool
+    """They and what other streams compute wait for each other."""
 
 
-Step = list["Run | int"]
+Step = list["Block | int"]
 """What happens in a step: stretches, and the numbers of items that stand by themselves."""
 
 
 def find_runs(
-    items: Items, apart: Bools, changes: Sequence[TimingChange], scales: Floats, wanted: Collection[int]
-) -> list[Step]:
-    """The steps, empty where they are not ``wanted``. ``apart`` (n,) are the items that stand by themselves; ``scales``
-    are those of the host's work."""
-    first = _begins(items, apart)
-    starts = np.flatnonzero(first)
+    items: Items, apart: Bools, changes: Sequence[TimingChange], scales: Floats, wanted: Collection[int], shared: bool
+) -> tuple[list[Step], Stretches]:
+    """The steps, empty where they are not ``wanted``, and their stretches. ``apart`` (n,) are the items that stand by
+    themselves; ``scales`` are those of the host's work. Streams that compute alone wait for each other where they are
+    ``shared``."""
+    starts = np.flatnonzero(_begins(items, apart))
     work, busy, behind = _Parts(items, np.arange(len(items)), starts).sums(scales)
-    changed = _changed(items, apart, starts, changes, scales)
-    runs = map(
-        Run,
-        items.chain[starts].tolist(),
-        np.maximum.reduceat(items.stream, starts).tolist(),
-        np.add.reduceat((items.stream >= 0).astype(np.int64), starts).tolist(),
-        np.logical_or.reduceat(items.alone, starts).tolist(),
-        work.tolist(), busy.tolist(), behind, map(changed.get, range(len(starts))),
-    )  # fmt: skip
-    steps: list[Step] = [[] for _ in range(int(items.step.max()) + 1)]
-    numbered = zip(items.step[starts].tolist(), apart[starts].tolist(), starts.tolist(), runs, strict=True)
-    for step, single, item, run in numbered:
-        if step in wanted:
-            steps[step].append(item if single else run)
+    edited = _changed(items, apart, starts, changes, scales)
+    step, single, stream = items.step[starts], apart[starts], np.maximum.reduceat(items.stream, starts)
+    launches = np.add.reduceat((items.stream >= 0).astype(np.int64), starts)
+    exclusive = np.logical_or.reduceat(items.alone, starts) & shared
+    kept = np.flatnonzero(np.isin(step, sorted(wanted)))
+    columns = [column[kept] for column in (step, items.chain[starts], stream, exclusive)]
+    steps = _find_steps(single[kept], starts[kept], columns)
+    kept = kept[~single[kept]]
+    if edited is not None:
+        number = np.full(len(starts), -1)
+        number[kept] = np.arange(len(kept))
+        edited = edited.take(number)
+    return steps, Stretches(launches[kept].tolist(), work[kept], busy[kept], behind[kept], edited)
+
+
+def _find_steps(single: Bools, starts: Ints, columns: Sequence[Ints | Bools]) -> list[Step]:
+    """The steps of stretches and of ``single`` items, which begin at ``starts``. ``columns`` are their step, chain and
+    stream, and whether they are exclusive."""
+    first = single.copy()
+    first[:1] = True
+    for column in (single, *columns):
+        first[1:] |= column[1:] != column[:-1]
+    place = np.arange(len(first))
+    first |= (place - np.maximum.accumulate(np.where(first, place, 0))) % MOST == 0
+    begins = np.flatnonzero(first)
+    number = np.append(0, np.cumsum(~single))[np.append(begins, len(first))]
+    step, *alike = (column[begins].tolist() for column in columns)
+    blocks = map(Block, number[:-1].tolist(), number[1:].tolist(), *alike)
+    steps: list[Step] = [[] for _ in range(max(step, default=-1) + 1)]
+    for at, alone, item, block in zip(step, single[begins].tolist(), starts[begins].tolist(), blocks, strict=True):
+        steps[at].append(item if alone else block)
     return steps
 
 
 def _changed(
     items: Items, apart: Bools, starts: Ints, changes: Sequence[TimingChange], scales: Floats
-) -> dict[int, Edited]:
-    """The stretches that a question changes, by number, as those questions have them."""
+) -> Edited | None:
+    """The stretches that questions change, by number, as those questions have them."""
     question = np.repeat(np.arange(len(changes)), [len(change.items) for change in changes])
     if not len(question):
-        return {}
+        return None
     item, pre, own, gap = (
         np.concatenate([getattr(change, name) for change in changes]) for name in ("items", "pre", "own", "gap")
     )
@@ -113,7 +176,7 @@ def _changed(
     begins = np.append(0, np.cumsum(lengths))
     changed = begins[of_pair] + item - starts[runs[of_pair]]
     if not len(pairs):
-        return {}
+        return None
     parts = []
     for first, last in _chunks(begins):
         offsets = begins[first:last] - begins[first]
@@ -124,13 +187,7 @@ def _changed(
         edits = (changed[mine] - begins[first], *(share[mine] for share in shares))
         parts.append(_Parts(items, rows, offsets, edits).sums(scales))
     work, busy, behind = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-    numbers, at = np.unique(runs, return_index=True)
-    spans = zip(numbers.tolist(), at.tolist(), np.append(at[1:], len(runs)).tolist(), strict=True)
-    across = work[:, None] * scales
-    return {
-        number: Edited(asking[begin:end], across[begin:end], busy[begin:end, None], behind[begin:end])
-        for number, begin, end in spans
-    }
+    return Edited(runs, asking, work[:, None] * scales, busy[:, None], behind)
 
 
 def _chunks(begins: Ints) -> Iterator[tuple[int, int]]:

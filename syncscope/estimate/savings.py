@@ -14,7 +14,7 @@ import numpy as np
 
 from syncscope.estimate.answers import Saving, deny_saving, give_causes, give_saving
 from syncscope.estimate.clocks import LIKELY
-from syncscope.estimate.edits import Question, Ways, combine
+from syncscope.estimate.edits import NOTHING, Edits, Question, combine
 from syncscope.estimate.fit import MISFIT, Fit, steady_steps
 from syncscope.estimate.limits import ALL_SAVE, LEAST_STEPS
 from syncscope.estimate.peers import Peer, with_peers
@@ -33,6 +33,10 @@ from syncscope.timeline.intervals import Floats
 
 DRIFT = 0.01
 """Share of the step by which the same program differs from one time it is measured to the next."""
+
+OFF = 0.016
+"""Share of the step by which a saving is off for what no trace tells. Of 89 programs, each left out in turn while this
+was chosen from the others, 89 % of 179 savings then lie in their ranges."""
 
 HOST_DOUBT = 0.3
 """Share by which the host's work that a fix takes off may be longer or shorter than at the scale of all work: what a
@@ -206,14 +210,14 @@ class Savings:
 
 def replay_savings(
     program: Program,
-    questions: Sequence[Question],
+    questions: Sequence[Edits | Question],
     fit: Fit,
     on_one_rank: Sequence[bool] = (),
     *,
     condition: Condition = UNKNOWN_CONDITION,
     together: Sequence[int] | None = None,
     limit_ms: float = np.inf,
-    base: Question | None = None,
+    base: Edits | Question = NOTHING,
     first_is_odd: Sequence[bool] = (),
 ) -> Savings:
     """Replay in steady state: nothing but the ``base`` changed, each question, and all of them, or those whose numbers
@@ -225,21 +229,20 @@ def replay_savings(
     ``limit_ms``.
     """
     whole = list(range(len(questions)) if together is None else together)
-    every = [{}, *questions, combine(questions[number] for number in whole)]
-    every = [combine((base, question)) for question in every] if base else every
-    ways = [Ways.of(question) for question in every]
+    asked = (NOTHING, *questions, combine(questions[number] for number in whole))
+    every = [combine((base, question)) for question in asked]
     order, warm = steady_steps(program)
     one_rank = (False, *on_one_rank, any(on_one_rank))
 
     def run(changed: Program, scenarios: Sequence[Scenario]) -> Replayed:
-        return replay(changed, ways, scenarios, order, on_one_rank=one_rank)
+        return replay(changed, every, scenarios, order, on_one_rank=one_rank, drawn=True)
 
     def by_step(replayed: Replayed) -> Floats:
         return _by_step(replayed, warm, program.steps)
 
     replayed = run(program, fit.scenarios)
     limited: list[Replayed] = []
-    work, lengths = Work.of(program, ways), by_step(replayed).mean(axis=0)
+    work, lengths = Work.of(program, every), by_step(replayed).mean(axis=0)
     step = float(lengths[0, 0])
     condition = condition.of(float(work.drawn(lengths * 1e6)[0, 0]))
     if may_be_capped(condition, work, lengths * 1e6):
@@ -250,7 +253,7 @@ def replay_savings(
     odd = np.array([False, *(first_is_odd or [False] * len(questions)), False])
     odd[-1] = odd[1:-1][whole].all()
     saved[:, odd] = _trim_first(saved[:, odd])
-    taken = _host_ms_taken(program, ways, fit)
+    taken = _host_ms_taken(program, every, fit)
     taken -= taken[0]
     bounds = np.array(
         [_saving(saved[:, number], step, fit.doubt, float(taken[number])) for number in range(1, len(every))]
@@ -274,7 +277,7 @@ def _trim_first(saved: Floats) -> Floats:
 
 def _as_saving(bounds: Floats, step: float, limit: float, ranged: bool) -> Saving:
     """A saving from its likely value and its bounds: never more than ``limit``."""
-    most = bounds[0] + max((bounds[2] - bounds[0]) ** 2 - (DRIFT * step) ** 2, 0.0) ** 0.5
+    most = bounds[0] + max((bounds[2] - bounds[0]) ** 2 - (OFF * step) ** 2, 0.0) ** 0.5
     # What is likely is no surer where it is cut, so the least falls by as much.
     cut = np.array([0.0, max(bounds[0] - limit, 0.0), 0.0])
     likely, low, high = (round(float(ms), 6) for ms in np.clip(bounds - cut, 0.0, limit))
@@ -304,17 +307,18 @@ def _by_step(replayed: Replayed, warm: int, steps: int) -> Floats:
     return mean
 
 
-def _host_ms_taken(program: Program, questions: Sequence[Ways], fit: Fit) -> Floats:
+def _host_ms_taken(program: Program, questions: Sequence[Question], fit: Fit) -> Floats:
     """Milliseconds of work, or of waiting for workers, that each question takes off the host in a step (questions,)."""
     items = without_profiler(program.items)
     taken = np.zeros(len(questions))
-    for number, ways in enumerate(questions):
-        pre, own, edited = ways.column("pre"), ways.column("own"), ways.are(lambda edit: edit.pre != 1 or edit.own != 1)
-        rows = ways.items[edited]
+    for number, question in enumerate(questions):
+        pre, own = question.column("pre"), question.column("own")
+        edited = question.are(lambda edit: edit.pre != 1 or edit.own != 1)
+        rows = question.items[edited]
         # Not as a product of vectors, for which numpy starts threads.
         taken[number] = (items.pre[rows] * (1 - pre[edited]) + items.own[rows] * (1 - own[edited])).sum()
         taken[number] *= fit.scenarios[0].host
-        period, batch = items.period[ways.items], ways.column("batch")
+        period, batch = items.period[question.items], question.column("batch")
         faster = (batch > 0) & (batch < period)
         taken[number] += sum((period[faster] - batch[faster]).tolist())
     milliseconds: Floats = np.maximum(taken, 0.0) / program.steps * 1e-6
@@ -324,8 +328,8 @@ def _host_ms_taken(program: Program, questions: Sequence[Ways], fit: Fit) -> Flo
 def _saving(saved: Floats, step: float, doubt: float, taken: float) -> tuple[float, float, float]:
     """Likely, least and greatest, from savings by step and scenario (steps, scenarios); the first is the likely one.
 
-    The doubts are independent of each other: the steps, each pair of scenarios, the two windows of steps, ``doubt``, a
-    share of the step, another process, and how long the host's work that is ``taken`` off really is.
+    The doubts are independent of each other: the steps, each pair of scenarios, what no trace tells, ``doubt``, a share
+    of the step, another process, and how long the host's work that is ``taken`` off really is.
     """
     means, steps = saved.mean(axis=0), len(saved)
     likely = float(means[0])
@@ -334,5 +338,5 @@ def _saving(saved: Floats, step: float, doubt: float, taken: float) -> tuple[flo
     below, above = np.minimum(pairs.min(axis=1), 0.0), np.maximum(pairs.max(axis=1), 0.0)
     rest = 1 - min(max(likely / step, 0.0), 1.0) if step else 1.0
     uncertain, repeated = HOST_DOUBT * rest * min(taken, max(likely, 0.0)), REPEATED * rest * likely
-    always = spread**2 + (DRIFT * step) ** 2 + repeated**2 + (doubt * step) ** 2 + uncertain**2
+    always = spread**2 + (OFF * step) ** 2 + repeated**2 + (doubt * step) ** 2 + uncertain**2
     return likely, likely - (always + (below**2).sum()) ** 0.5, likely + (always + (above**2).sum()) ** 0.5

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from syncscope.estimate.edits import Edit, Question
+from syncscope.estimate.edits import Edit, Edits, Question
 from syncscope.estimate.host import recorded_steps
 from syncscope.estimate.items import Items
 from syncscope.estimate.profiler_cost import without_profiler
@@ -66,6 +66,8 @@ class Study:
 
     timeline: Timeline
     program: Program
+    by_cause: dict[str, Question] = field(default_factory=dict)
+    """The questions about causes of idle time that were asked so far."""
     _rates: dict[str, Rate] = field(default_factory=dict)
 
     def rate(self, direction: str) -> Rate:
@@ -120,7 +122,7 @@ class Study:
         """The items of the waits that complete some copies."""
         return self.items(self.timeline.waits.call[copies.wait[copies.wait >= 0]])
 
-    def copy_freely(self, copies: Copies) -> Question:
+    def copy_freely(self, copies: Copies) -> Edits:
         """The edits by which copies inside the steps are from and to pinned memory, and nothing waits for them."""
         item = self.program.items_of(copies.launch)
         copies, item = copies.take(item >= 0), item[item >= 0]

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from syncscope.estimate.edits import Edit, Question
+from syncscope.estimate.edits import Edit, Edits
 from syncscope.estimate.study import Study
+from syncscope.trace.sets import different
 
 BEFORE = 4_000.0
 """Nanoseconds of host work from the call of Python to that of CUDA, at most: the op's dispatch. From ``aten::item`` to
@@ -20,9 +21,9 @@ half of 40 recordings whose step the device does not bound, a wait was worth 9 Â
 calls."""
 
 
-def without_call(study: Study, first: Sequence[int], waits: Sequence[int]) -> Question:
+def without_call(study: Study, first: Sequence[int], waits: Sequence[int]) -> Edits:
     """The edits by which the host neither gets to the ``first`` calls of some waits nor back from the ``waits``."""
-    edits: dict[int, Edit] = {}
+    edits: Edits = {}
     for items, most in ((first, BEFORE), (_following(study, waits), AFTER)):
         for item in items:
             left = _left(study, item, most)
@@ -35,7 +36,7 @@ def _following(study: Study, waits: Sequence[int]) -> list[int]:
     """The calls of the same threads that come after some waits."""
     chain, rows = study.program.items.chain, np.asarray(waits, dtype=np.int64)
     found = np.full(len(rows), -1, dtype=np.int64)
-    for number in np.unique(chain[rows]):
+    for number in different(chain[rows]):
         mine, of = np.flatnonzero(chain == number), chain[rows] == number
         after = np.searchsorted(mine, rows[of], side="right")
         found[of] = np.append(mine, -1)[after]

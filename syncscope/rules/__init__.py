@@ -42,7 +42,10 @@ from syncscope.rules.unexplained_wait import UnexplainedWait
 from syncscope.schema.report import NotChecked
 from syncscope.timeline import Timeline
 
-__all__ = ["BY_CODE", "RULES", "RUN_RULES", "Hit", "RankRule", "Rule", "RunRule", "find", "select"]
+__all__ = [
+    "BY_CODE", "RULES", "RUN_RULES", "Hit", "RankRule", "Rule", "RunRule", "find", "find_hits", "find_unchecked",
+    "select",
+]  # fmt: skip
 
 RULES: tuple[Rule, ...] = (
     TensorPrint(),
@@ -116,19 +119,28 @@ def _suggest(entry: str) -> str:
 
 
 def find(timeline: Timeline) -> tuple[list[Hit], list[NotChecked]]:
-    """What the rules find in one rank's trace, with the rows that each finding is about, and which rules could not be
-    checked on it. All rules run, in order: which rule claims a wait does not depend on what is reported. Where the run
-    was counted, the findings say how often they occur in it, and lines that no window recorded are among them."""
+    """What the rules find in one rank's trace, and which rules could not be checked on it."""
+    return find_hits(timeline), find_unchecked(timeline)
+
+
+def find_hits(timeline: Timeline) -> list[Hit]:
+    """What the rules find in one rank's trace, with the rows that each finding is about. All rules run, in order: which
+    rule claims a wait does not depend on what is reported. Where the run was counted, the findings say how often they
+    occur in it, and lines that no window recorded are among them."""
     inspection = Inspection(timeline)
     for rule in RULES:
         if isinstance(rule, RankRule) and not _says_nothing(rule, timeline) and not _why_blind(rule, timeline):
             inspection.hits += rule.find(inspection)
     hits = relate_breaks(add_run(inspection.hits, timeline, COUNTED), BREAKING, WAITING)
-    return _related_by_copies(hits), list(_find_unchecked(timeline))
+    return _related_by_copies(hits)
 
 
-def _find_unchecked(timeline: Timeline) -> Iterator[NotChecked]:
-    """Which rules could not be checked, or only in part, and why."""
+def find_unchecked(timeline: Timeline) -> list[NotChecked]:
+    """Which rules could not be checked on one rank's trace, or only in part, and why."""
+    return list(_unchecked(timeline))
+
+
+def _unchecked(timeline: Timeline) -> Iterator[NotChecked]:
     rank = timeline.trace.rank
     for rule in RULES:
         if _says_nothing(rule, timeline):

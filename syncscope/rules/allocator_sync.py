@@ -27,6 +27,7 @@ from syncscope.timeline.places import NOWHERE
 from syncscope.timeline.run import PlacedWait
 from syncscope.timeline.tables import Waits
 from syncscope.timeline.warm_up import CAPTURE
+from syncscope.trace.sets import different
 
 REGULAR = 0.5
 """If at least this share of the steps asks the driver for memory, the program does so regularly, and not in warm-up."""
@@ -121,7 +122,7 @@ class AllocatorSync(WaitRule):
             calls = group.timeline.calls
             seen = int(calls.end.max() - calls.ts.min())
             return self.severity if (group.total("stall") or 0) >= LITTLE * seen else "note"
-        regular = group.steps > 1 and len(np.unique(group.inside.step)) >= REGULAR * group.steps
+        regular = group.steps > 1 and len(different(group.inside.step)) >= REGULAR * group.steps
         return self.severity if regular else "note"
 
     def why_unchecked(self, timeline: Timeline) -> str | None:

@@ -23,6 +23,7 @@ from syncscope.timeline.intervals import Bools
 from syncscope.timeline.run import PlacedWait
 from syncscope.timeline.tables import Waits
 from syncscope.timeline.waits import is_wait
+from syncscope.trace.sets import different
 
 
 class CollectiveWait(WaitRule):
@@ -90,7 +91,7 @@ class CollectiveWait(WaitRule):
     def occurrences(self, waits: Waits, timeline: Timeline) -> Occurrences:
         occurrences = super().occurrences(waits, timeline)
         unit = np.full(len(occurrences), -1, dtype=np.int64)
-        for tid in np.unique(occurrences.tid):
+        for tid in different(occurrences.tid):
             rows = np.flatnonzero(occurrences.tid == tid)
             unit[rows] = unit.max() + 1 + number_calls(occurrences.place[rows].tolist())
         both = zip(occurrences.ops, occurrences.place, strict=True)

@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-import numpy as np
-
 from syncscope.advice import Advice
 from syncscope.rules.base.race_rule import NO_SAVING, RaceRule
 from syncscope.timeline import Timeline
 from syncscope.timeline.places import Hazard
+from syncscope.trace.sets import different
 
 
 class CrossStreamRace(RaceRule):
@@ -49,7 +48,7 @@ class CrossStreamRace(RaceRule):
     )
 
     def is_needless(self, timeline: Timeline) -> bool:
-        return timeline.device is not None and len(np.unique(timeline.on_device.stream)) < 2
+        return timeline.device is not None and len(different(timeline.on_device.stream)) < 2
 
     def clash(self, hazard: Hazard) -> str:
         access, earlier = hazard.event.access, hazard.event.earlier

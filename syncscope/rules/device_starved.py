@@ -4,7 +4,6 @@ from collections import defaultdict
 from dataclasses import replace
 
 import msgspec
-import numpy as np
 
 from syncscope.advice import UNCACHED, Advice
 from syncscope.rules.base.culprits import Culprit, find_culprits, find_slowest_loader
@@ -24,6 +23,7 @@ from syncscope.timeline import Timeline
 from syncscope.timeline.allocations import is_uncached
 from syncscope.timeline.bubbles import SLOW_PACE
 from syncscope.timeline.places import NOWHERE, Place
+from syncscope.trace.sets import different
 
 ONCE = "warm-up"
 """The cause of idle time that later steps do not repeat."""
@@ -343,7 +343,7 @@ def _circumstances(timeline: Timeline) -> list[str]:
     found = [UNCACHED] if is_uncached(timeline.waits, timeline.calls) else []
     if 2 * queued[queued < SPACE_NS].sum() > queued.sum():
         found.append(BACK_TO_BACK)
-    if len(np.unique(timeline.on_device.stream)) == 1 and not len(timeline.collectives):
+    if len(different(timeline.on_device.stream)) == 1 and not len(timeline.collectives):
         found.append(ONE_STREAM)
     if count_recordings(timeline):
         found.append(RECORDS)

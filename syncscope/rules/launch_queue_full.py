@@ -10,6 +10,7 @@ from syncscope.rules.base.rule import Hit, Inspection, RankRule
 from syncscope.timeline import Timeline
 from syncscope.timeline.intervals import Ints
 from syncscope.timeline.launching import LAUNCHES
+from syncscope.trace.sets import either_of
 
 FULL = 900
 """If the device is at least this many calls behind, the queue may be full. It holds 1,024 entries; events take some of
@@ -89,7 +90,7 @@ def _other_commands(timeline: Timeline) -> Ints:
     calls, rows = timeline.calls, timeline.activities
     own = rows.launch[(rows.launch >= 0) & ((rows.direction == "DtoD") | (rows.memory == "pinned"))]
     fills = np.flatnonzero(calls.role == "fill")
-    return np.union1d(fills, own[calls.role[own] == "copy"])
+    return either_of(fills, own[calls.role[own] == "copy"])
 
 
 def _first_launches(timeline: Timeline) -> Ints:

@@ -11,6 +11,7 @@ from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.rule import Hit, Inspection, RankRule
 from syncscope.timeline import Timeline
 from syncscope.timeline.copies import find_trips
+from syncscope.trace.sets import different
 
 REGULAR = 0.5
 """Share of the steps that must make a trip: by chance two copies are of one size now and then."""
@@ -67,7 +68,7 @@ class RoundTrip(RankRule):
         return self.hits(timeline, replace(both, stall=np.full(len(both), -1)))
 
     def reports(self, group: Group) -> bool:
-        return len(np.unique(group.inside.step)) > REGULAR * group.steps
+        return len(different(group.inside.step)) > REGULAR * group.steps
 
     def why_unchecked(self, timeline: Timeline) -> str | None:
         if "sites" not in timeline.has:

@@ -13,6 +13,7 @@ from syncscope.timeline.pins import ENTRY, OPS
 from syncscope.timeline.places import Place
 from syncscope.timeline.row_groups import number_groups
 from syncscope.timeline.tables import Calls, Waits
+from syncscope.trace.sets import different
 
 if TYPE_CHECKING:
     from syncscope.timeline.timeline import Timeline
@@ -74,7 +75,7 @@ def number_runs(waits: Waits, calls: Calls) -> Ints:
     """Number the waits (n,): those of a thread that gave the device nothing in between share a number."""
     commands = calls.do(COMMANDS)
     before = np.zeros(len(waits), dtype=np.int64)
-    for thread in np.unique(waits.tid):
+    for thread in different(waits.tid):
         own = waits.tid == thread
         before[own] = np.searchsorted(calls.ts[commands & (calls.tid == thread)], waits.ts[own])
     return number_groups(waits.tid, before)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from syncscope.timeline.calls import COMMANDS, last_before
-from syncscope.timeline.intervals import Bools, Ints, Union
+from syncscope.timeline.intervals import Bools, Ints, Union, are_among
 from syncscope.timeline.launching import LAUNCHES
 from syncscope.timeline.loads import find_marks
 from syncscope.timeline.tables import CAUSES, Activities, Bubbles, Calls, Copies, Loads, Marks, Ops, Waits, WarmUps
@@ -148,8 +148,8 @@ def when_busy(
     memory = waits.take(~is_wait(waits.kind))
     staged = copies.take((copies.memory == "pageable") & (copies.launch >= 0))
     launching = calls.tid[calls.do(LAUNCHES)]
-    loads = loads.take(np.isin(loads.tid, launching))
-    warm_ups = warm_ups.take(np.isin(warm_ups.tid, launching))
+    loads = loads.take(are_among(loads.tid, launching))
+    warm_ups = warm_ups.take(are_among(warm_ups.tid, launching))
     of_hosts, collectives = find_marks(HOST_COLLECTIVE, *marks), find_marks(COLLECTIVE, *marks)
     busy = {
         "warm-up": Union(warm_ups.ts, warm_ups.end),
@@ -203,7 +203,7 @@ def _time_in_op(launch: Ints, calls: Calls, ops: Ops) -> Ints:
     nothing = np.zeros(len(launch), dtype=np.int64)
     if not len(ops):
         return nothing
-    op = ops.nesting.innermost(calls.tid[launch], calls.ts[launch], calls.end[launch])
+    op = ops.around(calls)[launch]
     own, parent = np.append(ops.named(OWN_OP.match), False), np.append(ops.nesting.parent, -1)
     op = np.where(own[op], op, -1)
     while len(inner := np.flatnonzero(own[parent[op]])):

@@ -10,6 +10,7 @@ from syncscope.timeline.intervals import Ints
 from syncscope.timeline.tables import Activities, Calls
 from syncscope.trace.model import Trace
 from syncscope.trace.names import role
+from syncscope.trace.sets import different
 
 COMMANDS = frozenset({"launch", "graph-launch", "copy", "copy-sync", "fill"})
 """Roles of calls that give the device something to do."""
@@ -74,7 +75,7 @@ def last_before(times: Ints, tids: Ints, rows: Ints, row_times: Ints, row_tids: 
     ``row_times`` and ``row_tids`` are of the whole table that ``rows`` are rows of.
     """
     last = np.full(len(times), -1, dtype=np.int64)
-    for tid in np.unique(tids):
+    for tid in different(tids):
         wanted, candidates = np.flatnonzero(tids == tid), rows[row_tids[rows] == tid]
         if len(candidates):
             slot = np.searchsorted(row_times[candidates], times[wanted], side="left") - 1

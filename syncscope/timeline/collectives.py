@@ -13,6 +13,7 @@ from syncscope.timeline.overlap import exposed_ns, is_compute
 from syncscope.timeline.places import Place
 from syncscope.timeline.row_groups import group_rows, number_groups, number_in_group
 from syncscope.timeline.tables import (
+    CAUSES,
     Activities,
     Bubbles,
     Calls,
@@ -26,6 +27,7 @@ from syncscope.timeline.tables import (
     objects,
 )
 from syncscope.trace.names import collective_of_call
+from syncscope.trace.sets import different
 
 SERVING_SEVERAL = ("send_recv", "collective")
 """Names of kernels that serve several collectives."""
@@ -43,6 +45,9 @@ PAIR = 2
 """A trace without steps may be of many rounds, of which sums hide who comes last to some and first to others. So of its
 collectives no more than this many in a row are summed, unless more than of all steps would be kept. A pair is better
 than one: the kernels of some collectives end before all ranks have, which the next makes good."""
+
+MOST_EACH = 16
+"""Of a meeting of no more collectives than this the length of each is kept."""
 
 MOST_DELAYS, LEAST_DELAY = 4, 10_000
 """How many kinds of idle time are kept of a meeting, and the shortest in ns."""
@@ -87,7 +92,7 @@ def _beside(ran: Activities, activities: Activities, calls: Calls) -> Objects:
     beside = np.full(len(ran), UNQUEUED, dtype=object)
     kernels = activities.take(is_compute(activities) & (activities.launch >= 0))
     launched = calls.ts[kernels.launch]
-    for device in np.unique(ran.device):
+    for device in different(ran.device):
         here, rows = np.flatnonzero(kernels.device == device), np.flatnonzero(ran.device == device)
         # Was the next compute after each collective launched while the collective still ran?
         slot = np.searchsorted(kernels.ts[here], ran.end[rows], side="left")
@@ -138,6 +143,12 @@ def places_behind(bubbles: Bubbles, waits: Waits, loads: Loads) -> Ints:
     return np.where(loading, np.append(loads.place[order], 0)[fetched], emptied)
 
 
+def name_meetings(collectives: Collectives) -> Objects:
+    """What ranks compare collectives (n,) by: the kind, and the process group where the trace has it."""
+    names = zip(collectives.name, collectives.group, strict=True)
+    return objects([f"{name} of group {group}" if group else name for name, group in names])
+
+
 def find_meetings(
     collectives: Collectives,
     bubbles: Bubbles,
@@ -159,9 +170,7 @@ def find_meetings(
     if not len(met):
         return None
     number = np.append(steps.number, 0)[met.step]
-    what = objects(
-        [f"{name} of group {group}" if group else name for name, group in zip(met.name, met.group, strict=True)]
-    )
+    what = name_meetings(met)
     block = _number_blocks(number, what, whole=not len(steps))
     # A bubble delays the collective that comes next.
     delayed = np.append(block, -1)[np.searchsorted(met.ts, bubbles.end, side="left")]
@@ -181,6 +190,7 @@ def find_meetings(
                 step=int(number[first]), name=str(what[first]), end_ms=int(part.end.max()) / 1e6,
                 ms=_ms(part.dur), exposed_ms=_ms(part.exposed),
                 idle_ms=tuple(ns / 1e6 for ns in idle.values()), delays=tuple(idle),
+                each_ms=tuple((part.dur / 1e6).tolist()) if 1 < len(rows) <= MOST_EACH else (),
             )
         )  # fmt: skip
     begin = int(steps.ts.min()) if len(steps) else recorded_from
@@ -208,8 +218,9 @@ def _number_blocks(number: Ints, what: Objects, *, whole: bool) -> Ints:
 def _find_delays(bubbles: Bubbles, behind: Ints, known: dict[Delay, int], places: tuple[Place, ...]) -> dict[int, int]:
     """Sum idle ns by what they are due to, as a number in ``known``, the longest first and no more than a few."""
     sums = [
-        (int(bubbles.dur[rows].sum()), str(bubbles.cause[rows[0]]), int(behind[rows[0]]))
-        for rows in group_rows(number_groups(bubbles.cause, behind))
+        (ns, cause, int(behind[rows[0]]))
+        for rows in group_rows(behind)
+        for cause, ns in zip(CAUSES, bubbles.by_cause[rows].sum(axis=0).tolist(), strict=True)
     ]
     longest = sorted((one for one in sums if one[0] >= LEAST_DELAY), key=lambda one: -one[0])[:MOST_DELAYS]
     lost: dict[int, int] = {}

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from syncscope.timeline.copy_ops import CopyOps
-from syncscope.timeline.intervals import Bools, Ints, Union
+from syncscope.timeline.intervals import Bools, Ints, Union, are_among
 from syncscope.timeline.overlap import exposed_ns, is_compute
 from syncscope.timeline.places import Place
 from syncscope.timeline.tables import Activities, Calls, Copies, Objects, Ops, Waits, objects
 from syncscope.trace.model import Device
 from syncscope.trace.names import HIP_COPY_KINDS
+from syncscope.trace.sets import different
 
 HOST_COPIES = ("HtoD", "DtoH")
 """Directions of copies between host and device."""
@@ -55,7 +56,7 @@ def on_compute_stream(table: Activities, activities: Activities) -> Bools:
     """Which rows of ``table`` (n,) are on a stream that computes."""
     compute, dur = is_compute(activities), activities.dur
     on_stream = np.zeros(len(table), dtype=bool)
-    for device in np.unique(table.device):
+    for device in different(table.device):
         here = compute & (activities.device == device)
         streams, of_row = np.unique(activities.stream[here], return_inverse=True)
         time = np.zeros(len(streams), dtype=np.int64)
@@ -164,9 +165,10 @@ def waited_for_engine(copies: Copies, devices: tuple[Device, ...]) -> Bools:
     """Which copies (n,) waited for a copy engine: each began just when a copy of another stream ended, and had been
     launched before."""
     behind = np.zeros(len(copies), dtype=bool)
-    one_engine = np.isin(copies.device, [device.id for device in devices if device.copy_engines == 1])
+    alone = np.array([device.id for device in devices if device.copy_engines == 1], dtype=np.int64)
+    one_engine = are_among(copies.device, alone)
     direction = np.where(one_engine, "", copies.direction)
-    for device in np.unique(copies.device):
+    for device in different(copies.device):
         for way in set(direction[copies.device == device]):
             rows = np.flatnonzero((copies.device == device) & (direction == way))
             ts, end, stream, launched = (

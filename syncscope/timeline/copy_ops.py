@@ -8,6 +8,7 @@ from syncscope.timeline.intervals import Ints
 from syncscope.timeline.nesting import TOLERANCE
 from syncscope.timeline.op_chains import COPIES, INDEXING, has_dynamic_shape, reads_scalar
 from syncscope.timeline.tables import Calls, Ops
+from syncscope.trace.sets import different
 
 COPYING = "aten::copy_"
 """The op that calls the runtime to copy between host and device; the ops around it and beside it do not."""
@@ -38,7 +39,7 @@ class CopyOps:
     def of(self, rows: Ints) -> Ints:
         """The op of each of some calls that copy (n,), as a position among the ops, −1 for none."""
         calls, ops = self._calls, self._ops
-        found = ops.nesting.innermost(calls.tid[rows], calls.ts[rows], calls.end[rows])
+        found = ops.around(calls)[rows]
         if not self.clocks_disagree:
             return found
         op, shared = self._nearest(rows)
@@ -61,7 +62,7 @@ class CopyOps:
         calls, ops = self._calls, self._ops
         best = np.zeros(len(rows), dtype=np.int64)
         shared = np.full(len(rows), np.iinfo(np.int64).min, dtype=np.int64)
-        for tid in np.unique(calls.tid[rows]):
+        for tid in different(calls.tid[rows]):
             mine, copying = np.flatnonzero(calls.tid[rows] == tid), self._copying[ops.tid[self._copying] == tid]
             if not len(copying):
                 continue

@@ -12,6 +12,7 @@ from syncscope.timeline.overlap import is_compute
 from syncscope.timeline.tables import Activities, Objects
 from syncscope.timeline.timeline import Timeline
 from syncscope.timeline.waits import is_wait
+from syncscope.trace.sets import different
 
 PAGEABLE, HOST, STREAM = "pageable memory", "host waits", "same stream"
 ENGINE, WAIT, NOTHING = "no free engine", "host in a wait", "nothing beside"
@@ -43,7 +44,7 @@ def blocking_waits(timeline: Timeline) -> Ints:
     if not len(kernels) or not len(waits):
         return blocker
     # Waits of one thread follow one another, so the one under way in the middle of a copy has the most of it.
-    for thread, device in product(np.unique(waits.tid), np.unique(copies.device)):
+    for thread, device in product(different(waits.tid), different(copies.device)):
         mine, here = np.flatnonzero(waits.tid == thread), np.flatnonzero(copies.device == device)
         ran = kernels.take(kernels.device == device)
         launched = np.sort(calls.ts[ran.launch[calls.tid[ran.launch] == thread]])

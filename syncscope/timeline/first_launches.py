@@ -12,6 +12,7 @@ from syncscope.timeline.calls import COMMANDS, last_before
 from syncscope.timeline.intervals import Bools, Ints
 from syncscope.timeline.row_groups import number_groups, number_in_group
 from syncscope.timeline.tables import Activities, Calls, Ops
+from syncscope.trace.sets import different
 
 LONG_LOAD: Final = 1_000_000
 """A first launch of a kernel that takes this many nanoseconds loads it: a launch takes 5 to 20 µs."""
@@ -59,7 +60,7 @@ def find_compilations(ops: Ops, calls: Calls, activities: Activities) -> Iterato
     commands = np.flatnonzero(calls.do(COMMANDS))
     last = last_before(calls.ts[launch], calls.tid[launch], commands, calls.ts, calls.tid)
     since = np.where(last >= 0, np.append(calls.end, 0)[last], np.iinfo(np.int64).min)
-    op = ops.nesting.innermost(calls.tid[launch], calls.ts[launch], calls.end[launch])
+    op = ops.around(calls)[launch]
     outermost = np.array([_outermost(ops, row) for row in op.tolist()], dtype=np.int64)
     begin = np.where(op >= 0, np.maximum(since, np.append(ops.ts, 0)[outermost]), calls.ts[launch])
     slow = calls.ts[launch] - begin >= LONG_COMPILATION
@@ -101,7 +102,7 @@ def first_of_each_name(activities: Activities) -> Ints:
 def _ran_until(activities: Activities) -> Ints:
     """For each activity (n,) when what its device began before it ends, 0 for the first."""
     until = np.zeros(len(activities), dtype=np.int64)
-    for device in np.unique(activities.device):
+    for device in different(activities.device):
         rows = np.flatnonzero(activities.device == device)
         until[rows[1:]] = np.maximum.accumulate(activities.end[rows])[:-1]
     return until
@@ -128,6 +129,6 @@ def _longest_silence(ops: Ops, calls: Calls, tid: int, begin: int, end: int) -> 
     for table in (ops, calls):
         own = table.tid == tid
         edges += [table.ts[own], table.end[own]]
-    times = np.unique(np.clip(np.concatenate(edges), begin, end))
+    times = different(np.clip(np.concatenate(edges), begin, end))
     longest = int(np.argmax(np.diff(times)))
     return int(times[longest]), int(times[longest + 1])

@@ -13,6 +13,7 @@ from syncscope.timeline.intervals import Ints, Union
 from syncscope.timeline.row_groups import group_rows, number_groups
 from syncscope.timeline.tables import Activities, Calls
 from syncscope.trace.names import MEMORY_ROLES, SYNC_ROLES
+from syncscope.trace.sets import different
 
 LAUNCHES = ("launch", "graph-launch")
 """Roles of calls that launch kernels."""
@@ -87,7 +88,7 @@ def find_launching(
 
 def _find_graphs(calls: Calls, activities: Activities, step: Ints) -> tuple[Ints, ...] | None:
     """Find ``Launching.graphs``. Stretches are equal that launch the same names in the same order."""
-    steps = np.unique(step[step >= 0]).tolist()
+    steps = different(step[step >= 0]).tolist()
     if len(steps) < 2:
         return None
     known = np.flatnonzero(activities.launch >= 0)[::-1]

@@ -15,6 +15,7 @@ from syncscope.timeline.row_groups import group_rows, number_groups, passing
 from syncscope.timeline.steps import step_of
 from syncscope.timeline.tables import Activities, Calls, Objects, Ops, Steps
 from syncscope.trace.names import SYNC_ROLES
+from syncscope.trace.sets import different
 
 INQUIRIES: Final = re.compile(
     r"(?:cuda|hip|cu|hipModule)(?:Occupancy|Func(?:Get|Set)|StreamCreate|GetDevice|DeviceGet|DevicePrimaryCtx|Init$)"
@@ -98,7 +99,7 @@ def find_handles(ops: Ops, calls: Calls) -> _Spans:
     asks = np.flatnonzero(passing(calls.name, MAKES_HANDLE.match))
     op = ops.nesting.innermost(calls.tid[frees], calls.ts[frees], calls.end[frees])
     made: set[int] = set()
-    for row in np.unique(op[op >= 0]).tolist():
+    for row in different(op[op >= 0]).tolist():
         tid = int(ops.tid[row])
         if tid in made or not PRODUCTS.match(ops.name[row]):
             continue
@@ -121,10 +122,10 @@ def find_first_choices(ops: Ops, calls: Calls, activities: Activities, steps: St
         return
     known = known[np.argsort(activities.launch[known], kind="stable")]
     launch, name = activities.launch[known], number_groups(activities.name[known])
-    op = ops.nesting.innermost(calls.tid[launch], calls.ts[launch], calls.end[launch])
+    op = ops.around(calls)[launch]
     chooses = (op >= 0) & np.append(ops.named(LIBRARY_OPS.match), False)[op]
     last = last_before(calls.ts[launch], calls.tid[launch], np.arange(len(calls)), calls.ts, calls.tid)
-    since = np.where(last >= 0, np.append(calls.end, 0)[last], np.iinfo(np.int64).min)
+    since = np.where(last >= 0, np.append(_all_returned(calls), 0)[last], np.iinfo(np.int64).min)
     begin = np.maximum(since, np.append(ops.ts, 0)[op])
     planned = chooses & np.append(ops.named(PLANNED.match), False)[op]
     before, op_ts = _since(calls, launch), np.append(ops.ts, 0)[op]
@@ -134,7 +135,7 @@ def find_first_choices(ops: Ops, calls: Calls, activities: Activities, steps: St
     often = np.bincount(name, weights=slow)[name] > 1
     first = np.zeros(len(known), dtype=bool)
     first[np.unique(name, return_index=True)[1]] = True
-    of_steps = np.unique(step_of(steps, calls.ts[launch[slow & planned]]))
+    of_steps = different(step_of(steps, calls.ts[launch[slow & planned]]))
     if len(steps) > 1 and (of_steps >= 0).sum() >= REGULAR * len(steps):
         planned[:] = False
     planned &= _meets_shape(name, op, activities.dur[known], slow & planned)
@@ -157,6 +158,15 @@ def _meets_shape(name: Ints, op: Ints, dur: Ints, asked: Bools) -> Bools:
         meets[rows[0]] = not any(abs(ns - other) <= ALIKE * max(ns, other) for other in before)
         before.append(ns)
     return meets & asked
+
+
+def _all_returned(calls: Calls) -> Ints:
+    """For each call (n,) when it and all that its thread began before had returned. Where times are whole microseconds,
+    a long call may begin at the same time as a short one behind it."""
+    returned = calls.end.copy()
+    for rows in group_rows(calls.tid):
+        returned[rows] = np.maximum.accumulate(calls.end[rows])
+    return returned
 
 
 def _since(calls: Calls, launch: Ints) -> Ints:

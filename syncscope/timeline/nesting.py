@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from syncscope.timeline.intervals import Ints, different
+from syncscope.timeline.intervals import Ints
+from syncscope.trace.sets import different
 
 TOLERANCE = 1_000
 """Nanoseconds by which a call may stick out of what encloses it: rows of different clocks are rounded apart."""

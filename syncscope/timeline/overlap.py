@@ -7,6 +7,7 @@ import numpy as np
 from syncscope.schema.report import Overlap
 from syncscope.timeline.intervals import Bools, Ints, Union
 from syncscope.timeline.tables import Activities
+from syncscope.trace.sets import different
 
 
 def is_compute(activities: Activities) -> Bools:
@@ -25,7 +26,7 @@ def compute_unions(activities: Activities) -> dict[int, Union]:
     compute = is_compute(activities)
     return {
         int(number): union_of(activities, compute & (activities.device == number))
-        for number in np.unique(activities.device)
+        for number in different(activities.device)
     }
 
 

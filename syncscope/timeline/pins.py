@@ -9,6 +9,7 @@ import numpy as np
 from syncscope.timeline.calls import COMMANDS
 from syncscope.timeline.intervals import Ints
 from syncscope.timeline.tables import Calls, Copies, Marks, Ops, Pins
+from syncscope.trace.sets import different
 
 ENTRY = "Tensor.pin_memory"
 OPS = ("aten::pin_memory", "aten::_pin_memory")
@@ -47,7 +48,7 @@ def fed_copies(pins: Pins, calls: Calls, copies: Copies) -> Ints:
     to_device = (copies.direction == "HtoD") & (copies.memory != "pageable") & (copies.launch >= 0)
     copy_of = {int(copies.launch[row]): int(row) for row in np.flatnonzero(to_device)[::-1]}
     commands = np.flatnonzero(calls.do(COMMANDS)) if len(pins) else np.empty(0, dtype=np.int64)
-    for thread in np.unique(pins.tid):
+    for thread in different(pins.tid):
         own = commands[calls.tid[commands] == thread]
         rows = np.flatnonzero(pins.tid == thread)
         following = np.searchsorted(calls.ts[own], pins.end[rows], side="left")

@@ -15,6 +15,7 @@ from syncscope.schema.findings import Frame
 from syncscope.timeline.intervals import Ints
 from syncscope.timeline.places import Place
 from syncscope.timeline.tables import Ops, Waits
+from syncscope.trace.sets import different
 
 FORMATTER = "torch/_tensor_str.py"
 OUTSIDE = ("__repr__", "__str__", "__format__")
@@ -35,7 +36,7 @@ def find_prints(waits: Waits, places: tuple[Place, ...], ops: Ops) -> Ints:
     """For each wait (n,) the number of its print, −1 for waits that belong to none."""
     prints = np.full(len(waits), -1, dtype=np.int64)
     number = 0
-    for tid in np.unique(waits.tid).tolist():
+    for tid in different(waits.tid).tolist():
         rows = np.flatnonzero(waits.tid == tid)
         of_waits = [places[place] for place in waits.place[rows]]
         number = _number_by_stack(prints, rows, of_waits, number)

@@ -9,6 +9,7 @@ import numpy as np
 from syncscope.timeline.intervals import Bools
 from syncscope.timeline.places import Place
 from syncscope.timeline.tables import Copies, Ops, Waits
+from syncscope.trace.sets import different
 
 VALUE_BYTES = 8
 """A single value has no more bytes than this, but for complex128, which looks like two values."""
@@ -36,7 +37,7 @@ def reads_scaler(waits: Waits, ops: Ops) -> Bools:
     reads = np.zeros(len(waits), dtype=bool)
     if not ops.named(lambda name: name == SCALER_CHECK).any():
         return reads
-    for tid in np.unique(waits.tid).tolist():
+    for tid in different(waits.tid).tolist():
         roots = ops.nesting.roots(tid)
         names = ops.name[roots]
         # What comes before reads in a row stands before each of them.

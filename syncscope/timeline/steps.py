@@ -12,6 +12,9 @@ from syncscope.timeline.intervals import Bools, Ints, Union
 from syncscope.timeline.tables import Activities, Collectives, Copies, Steps, Waits
 from syncscope.timeline.waits import is_wait
 
+AHEAD = 0.25
+"""Share of the recorded steps by which a host gets ahead of a device that is slower than it."""
+
 
 def step_of(steps: Steps, ts: Ints) -> Ints:
     """For each time (n,), the row of ``steps`` that holds it, −1 outside all of them."""
@@ -54,13 +57,16 @@ def _is_left_over(activities: Activities, seen_from: int | None) -> Bools:
 
 def find_outlasting(steps: Steps, activities: Activities, launch_ts: Ints) -> int | None:
     """When the device had finished the work that several steps launched, where that alone takes it longer than all of
-    them take on the host; else ``None``. ``launch_ts`` (m,) is when each of ``activities`` was launched."""
+    them take on the host, or where the host gets ahead of it by ``AHEAD`` of them; else ``None``. ``launch_ts`` (m,) is
+    when each of ``activities`` was launched."""
     mine = step_of(steps, launch_ts) >= 0
     if not mine.any() or len(steps) < 2:
         return None
     begin, end = int(steps.ts.min()), int(steps.end.max())
-    own = Union(activities.ts[mine], activities.end[mine])
-    return int(activities.end[mine].max()) if own.length > end - begin else None
+    own, before = Union(activities.ts[mine], activities.end[mine]), activities.end[launch_ts < begin]
+    done = int(activities.end[mine].max())
+    gets_ahead = (done - end) - max(int(before.max(initial=begin)) - begin, 0)
+    return done if own.length > end - begin or gets_ahead > AHEAD * (end - begin) else None
 
 
 def find_blocked(waits: Waits, copies: Copies) -> Union:

@@ -19,6 +19,7 @@ from syncscope.timeline.intervals import Bools, Ints
 from syncscope.timeline.nesting import Nesting
 from syncscope.timeline.row_groups import number_texts
 from syncscope.trace.rows import Rows
+from syncscope.trace.sets import different
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,9 +51,21 @@ class Table:
         return len(self.row)
 
     def take(self, rows: Ints | Bools | list[int]) -> Self:
-        """Some rows: those with these numbers, in that order, or those for which a mask is true."""
+        """Some rows: those with these numbers, in that order, or those for which a mask is true. Each column of them is
+        made when it is first asked for: most are not, and those of texts take long."""
         wanted = rows if isinstance(rows, np.ndarray) else np.array(rows, dtype=np.int64)
-        return type(self)(**{field.name: getattr(self, field.name)[wanted] for field in fields(self)})
+        part = object.__new__(type(self))
+        part.__dict__["_part_of"] = self, np.flatnonzero(wanted) if wanted.dtype == bool else wanted
+        return part
+
+    if not TYPE_CHECKING:  # which would take any name for a column
+
+        def __getattr__(self, name: str) -> Any:
+            if name not in self.__dataclass_fields__ or "_part_of" not in self.__dict__:
+                raise AttributeError(f"{type(self).__name__} has no column {name}")
+            whole, rows = self.__dict__["_part_of"]
+            column = self.__dict__[name] = getattr(whole, name)[rows]
+            return column
 
     def numbered(self) -> Self:
         """The same rows as a whole table of their own: ``row`` counts from 0."""
@@ -191,13 +204,22 @@ class Marks(NamedTable):
 
     def chains(self, rows: Ints) -> Objects:
         """``chain`` of each of ``rows`` (n,)."""
-        known = {int(row): self.chain(int(row)) for row in np.unique(rows)}
+        known = {int(row): self.chain(int(row)) for row in different(rows)}
         return objects([known[row] for row in rows.tolist()])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Ops(Marks):
     """PyTorch's ops, in order of ``ts``. ``row`` is a row of ``Trace.ops``."""
+
+    def around(self, calls: Calls) -> Ints:
+        """For each of ``calls`` (n,) the innermost op around it, −1 none. It is found once for the same table."""
+        of, around = self.__dict__.get("_around", (None, None))
+        if of is not calls:
+            around = self.nesting.innermost(calls.tid, calls.ts, calls.end)
+            self.__dict__["_around"] = calls, around
+        found: Ints = around
+        return found
 
 
 @dataclass(frozen=True, eq=False, repr=False)

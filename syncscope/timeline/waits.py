@@ -13,6 +13,7 @@ from syncscope.timeline.nesting import Nesting
 from syncscope.timeline.places import Places
 from syncscope.timeline.tables import Activities, Calls, Copies, Objects, Ops, SyncRecords, Waits, objects
 from syncscope.trace.names import SYNC_ROLES
+from syncscope.trace.sets import different
 
 KINDS = {
     "stream-sync": "stream",
@@ -104,7 +105,7 @@ def in_profiler(waits: Waits, calls: Calls, places: Places) -> Bools:
     """
     frames = places.stacks.nesting.innermost(waits.tid, waits.ts, waits.end)
     device, bare = waits.kind == "device", waits.op < 0
-    last_call = {int(tid): int(calls.ts[calls.tid == tid].max()) for tid in np.unique(waits.tid)}
+    last_call = {int(tid): int(calls.ts[calls.tid == tid].max()) for tid in different(waits.tid)}
     ends = waits.ts >= np.array([last_call[tid] for tid in waits.tid.tolist()], dtype=np.int64)
     last = device & (waits.ts == waits.ts[device].max(initial=0)) & bare & ends & (frames < 0)
     own: Bools = (device & places.stacks.in_profiler(frames)) | last
@@ -154,7 +155,7 @@ def pending_work(waits: Waits, calls: Calls, activities: Activities, streams: In
     # What no recorded call launched counts as launched when it began.
     launched = np.where(activities.launch >= 0, np.append(calls.ts, 0)[activities.launch], activities.ts)
     order = np.argsort(launched, kind="stable")
-    for wanted in np.unique(streams):
+    for wanted in different(streams):
         of_stream = np.flatnonzero(streams == wanted)
         rows = order if wanted in (ALL_STREAMS, NO_STREAM) else order[activities.stream[order] == wanted]
         if not len(rows):

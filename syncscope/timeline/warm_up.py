@@ -21,6 +21,7 @@ from syncscope.timeline.library_starts import (
 from syncscope.timeline.nesting import Nesting
 from syncscope.timeline.python_stacks import PythonStacks
 from syncscope.timeline.tables import Activities, Calls, Marks, Objects, Ops, Steps, WarmUps, objects
+from syncscope.trace.sets import different, either_of
 
 CAPTURE: Final = "graph capture"
 COMPILATION: Final = "compilation"
@@ -178,7 +179,7 @@ def _compiling_frames(stacks: PythonStacks) -> _Found:
 def _searches(calls: Calls, ops: Ops) -> _Found:
     """Ops of a library that time its kernels, or give memory back when they have done so."""
     tells = calls.take(calls.do(["event-sync", "device-free"]))
-    op = np.unique(ops.nesting.innermost(tells.tid, tells.ts, tells.end))
+    op = different(ops.nesting.innermost(tells.tid, tells.ts, tells.end))
     for row in op[op >= 0].tolist():
         if LIBRARIES.search(ops.name[row]):
             yield int(ops.ts[row]), int(ops.end[row]), int(ops.tid[row]), SEARCH
@@ -187,8 +188,8 @@ def _searches(calls: Calls, ops: Ops) -> _Found:
 def _loads(ops: Ops, calls: Calls, activities: Activities, steps: Steps) -> _Found:
     """Calls that load kernels, first launches that do, and the first use of a library."""
     slow = find_loading_launches(activities, calls)
-    loaders = np.union1d(find_slow_inquiries(calls), np.flatnonzero(calls.named(LOADERS.match)))
-    for row in np.union1d(slow, loaders).tolist():
+    loaders = either_of(find_slow_inquiries(calls), np.flatnonzero(calls.named(LOADERS.match)))
+    for row in either_of(slow, loaders).tolist():
         yield int(calls.ts[row]), int(calls.end[row]), int(calls.tid[row]), LOADING
     for begin, end, tid in find_library_starts(ops, calls, activities, slow):
         yield begin, end, tid, LOADING
@@ -214,7 +215,7 @@ def _first_uses(ops: Ops, calls: Calls, activities: Activities) -> _Found:
 def _set_ups(calls: Calls, ops: Ops) -> _Found:
     """Collectives in which the communicator takes its memory: the first of each group."""
     taking = calls.take(calls.named(SETS_UP.match))
-    op = np.unique(ops.nesting.innermost(taking.tid, taking.ts, taking.end))
+    op = different(ops.nesting.innermost(taking.tid, taking.ts, taking.end))
     for row in op[op >= 0].tolist():
         if COMMUNICATORS.match(ops.name[row]):
             yield int(ops.ts[row]), int(ops.end[row]), int(ops.tid[row]), COLLECTIVES

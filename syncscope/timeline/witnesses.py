@@ -30,6 +30,7 @@ from syncscope.timeline.witnesses_of_waits import (
     about_sync_records,
     about_warnings,
 )
+from syncscope.trace.sets import different
 
 if TYPE_CHECKING:
     from syncscope.timeline.timeline import Timeline
@@ -73,7 +74,7 @@ def _about_ops(timeline: Timeline) -> tuple[Disagreement, ...]:
     marks = marks.take(np.array([not name.startswith("ProfilerStep#") for name in marks.name.tolist()], dtype=bool))
     nesting = Nesting(marks.ts, marks.end, marks.tid)
     around = nesting.innermost(rows["tid"], rows["ts"], rows["end"])
-    missing = np.unique(external[orphans][around < 0])
+    missing = different(external[orphans][around < 0])
     return disagree(
         "cpu_op", len(missing),
         "an op of PyTorch that made a runtime call is not in the trace",

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from syncscope.timeline.disagreement import Disagreement, disagree, find_correlations
-from syncscope.timeline.intervals import Bools, Ints, are_among, different
+from syncscope.timeline.intervals import Bools, Ints, are_among
 from syncscope.timeline.row_groups import group_rows, number_groups, rank
 from syncscope.timeline.tables import Activities, Calls
 from syncscope.timeline.warm_up import are_warming_up, in_capture
+from syncscope.trace.sets import different
 
 if TYPE_CHECKING:
     from syncscope.timeline.timeline import Timeline
@@ -85,7 +86,8 @@ def about_devices(timeline: Timeline) -> tuple[Disagreement, ...]:
     rows, calls = timeline.activities, timeline.calls
     during = (rows.ts >= calls.ts.min()) & (rows.ts <= calls.end.max())
     joined = (rows.launch >= 0) | are_among(rows.correlation, find_correlations(timeline))
-    missing = np.setdiff1d(different(rows.device[during & (rows.device >= 0)]), different(rows.device[joined]))
+    ran = different(rows.device[during & (rows.device >= 0)])
+    missing = ran[~are_among(ran, rows.device[joined])]
     return disagree(
         "runtime", len(missing),
         f"the trace holds no launch of what device {missing[0] if len(missing) else -1} ran",
@@ -109,9 +111,9 @@ def about_launching_ops(timeline: Timeline) -> tuple[Disagreement, ...]:
     """Many ops in a row, of several kinds, that launch nothing and do so nearly always elsewhere: the profiler lost its
     buffer of calls there."""
     calls, ops = timeline.calls, timeline.ops
-    commands = calls.take(calls.do(DEVICE_COMMANDS))
+    commands = calls.do(DEVICE_COMMANDS)
     launching = np.zeros(len(ops), dtype=bool)
-    row = ops.nesting.innermost(commands.tid, commands.ts, commands.end)
+    row = ops.around(calls)[commands]
     while len(row := row[row >= 0]):
         row = row[~launching[row]]
         launching[row] = True
@@ -121,7 +123,7 @@ def about_launching_ops(timeline: Timeline) -> tuple[Disagreement, ...]:
     texts = timeline.trace.rows["ops"].texts["name"]
     name, names = texts.codes.astype(np.int64), texts.names
     launched, times = (np.bincount(name[rows], minlength=len(names)) for rows in (launching, slice(None)))
-    group, rows = _rows_between(np.sort(commands.ts), ops.ts, silent)
+    group, rows = _rows_between(np.sort(calls.ts[commands]), ops.ts, silent)
     # A pair is a group and a name that is in it.
     pair, pairs = rank(group * len(names) + name[rows])
     here, kind, of_group = np.bincount(pair, minlength=pairs), np.empty(pairs, np.int64), np.empty(pairs, np.int64)

@@ -14,6 +14,7 @@ from syncscope.timeline.matching import CALL_SLACK, match_calls
 from syncscope.timeline.steps import step_of
 from syncscope.timeline.waits import KINDS
 from syncscope.trace.names import SYNC_ROLES
+from syncscope.trace.sets import different
 
 if TYPE_CHECKING:
     from syncscope.timeline.timeline import Timeline
@@ -58,7 +59,7 @@ def about_recorded_calls(timeline: Timeline) -> tuple[Disagreement, ...]:
     sought = calls.take(waiting)
     waits = timeline.calls.take(timeline.calls.do(KINDS))
     missing = 0
-    for tid in np.unique(sought.tid):
+    for tid in different(sought.tid):
         own = waits.take(waits.tid == tid)
         begins = sought.ts[sought.tid == tid] - CALL_SLACK
         ends = sought.end[sought.tid == tid] + CALL_SLACK
@@ -78,7 +79,8 @@ def about_recorded_copies(timeline: Timeline) -> tuple[Disagreement, ...]:
     waits = timeline.calls.take(timeline.calls.do(KINDS))
     copying = match_calls(recorded, begun.launch_ts, begun.launch_end, begun.tid)
     waiting = match_calls(recorded, waits.ts, waits.end, waits.tid)
-    missing = np.setdiff1d(copying[copying >= 0], waiting)
+    copying = different(copying[copying >= 0])
+    missing = copying[~are_among(copying, waiting)]
     return disagree(
         "runtime", len(missing),
         "the program copied from the device in a recorded call of cpu(), and the trace does not hold the wait",
@@ -100,11 +102,9 @@ def about_sync_records(timeline: Timeline) -> tuple[Disagreement, ...]:
 def about_reads(timeline: Timeline) -> tuple[Disagreement, ...]:
     """Ops that copy a value from the device and then wait for it, without the wait."""
     calls, ops = timeline.calls, timeline.ops
-    copies = calls.take(calls.role == "copy")
-    op = ops.nesting.innermost(copies.tid, copies.ts, copies.end)
-    reading = np.unique(op[np.isin(np.append(ops.name, "")[op], READING_OPS)])
-    waits = calls.take(calls.do(KINDS))
-    waiting = ops.nesting.innermost(waits.tid, waits.ts, waits.end)
+    op = ops.around(calls)[calls.do(["copy"])]
+    reading = different(op[np.isin(np.append(ops.name, "")[op], READING_OPS)])
+    waiting = ops.around(calls)[calls.do(KINDS)]
     return disagree(
         "runtime", int((~np.isin(reading, waiting)).sum()),
         "an op reads a value from the device, and the trace does not hold its wait",

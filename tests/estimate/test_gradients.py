@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from syncscope.estimate.edits import Question
+from syncscope.estimate.edits import Edits
 from syncscope.estimate.gradients import BUCKET, MOST_PIECES, PIECES, spread_over_backward
 from syncscope.estimate.items import COLLECTIVE
 from syncscope.estimate.profiler_cost import Costs
@@ -37,12 +37,12 @@ def training(*reduces: float, between: float = 0, autograd: int = TID + 1) -> tu
     return timeline, program
 
 
-def spread(timeline: Timeline, program: Program, size: float = -1) -> Question:
+def spread(timeline: Timeline, program: Program, size: float = -1) -> Edits:
     items = np.flatnonzero(program.items.engine == COLLECTIVE)
     return spread_over_backward(timeline, program, dict.fromkeys(items.tolist(), size))
 
 
-def saved_us(program: Program, changes: Question, slowdown: float) -> float:
+def saved_us(program: Program, changes: Edits, slowdown: float) -> float:
     order = [number % STEPS for number in range(4 * STEPS)]
     ends = replay(program, [{}, changes], [Scenario(slowdown=slowdown)], order, profiled=True).ends[:, :, 0]
     before, after = (ends[-1] - ends[2 * STEPS - 1]) / (2 * STEPS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from syncscope.estimate.edits import NOTHING
 from syncscope.estimate.idle import AT_MOST, QUESTIONS, WHY_NONE, cause_question
 from syncscope.estimate.replay import Scenario, replay
 from syncscope.schema.idle import BESIDE_THE_HOST
@@ -41,7 +42,7 @@ def test_workers_that_keep_up_no_longer_set_the_pace(paced: bool) -> None:
         builder.launch("k", call=(at + 620, 5), runs=(at + 630, 300)).stream_sync(at + 640, 300)
 
     one = study(each_step(fetch))
-    questions = [{}, cause_question(one, "data loading")]
+    questions = [NOTHING, cause_question(one, "data loading")]
     ends = replay(one.program, questions, [Scenario(worker_paced=float(paced))], profiled=True).ends[:, :, 0]
     before, after = (ends[-1] - ends[0]) / (STEPS - 1) / 1000
     assert before - after == pytest.approx(600, abs=40)
@@ -67,7 +68,7 @@ def test_a_wait_that_empties_the_queue_is_not_waited_for() -> None:
 def test_what_no_change_of_the_host_helps_has_no_question() -> None:
     one = study(each_step(loader))
     for cause in WHY_NONE:
-        assert cause_question(one, cause) == {}
+        assert cause_question(one, cause) == NOTHING
 
 
 def test_no_cause_saves_more_than_the_step() -> None:
@@ -82,5 +83,5 @@ def test_host_work_before_a_kernel_whose_launch_is_not_in_the_trace_counts() -> 
         builder.launch("k", call=(at + 610, 5), runs=(at + 640, 100))
 
     one = study(each_step(work))
-    left = [edit for edit in cause_question(one, "host work").values() if edit.pre < 0.1 and edit.own == 1]
+    left = [edit for edit in cause_question(one, "host work").by_item().values() if edit.pre < 0.1 and edit.own == 1]
     assert len(left) >= STEPS - 2  # the 565 µs before the kernel are left out of nearly every step

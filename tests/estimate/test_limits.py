@@ -61,6 +61,36 @@ def test_a_read_gains_no_more_than_it_blocks() -> None:
     assert limit(reading(next_launch=9000), "SYN102").late_ms == pytest.approx(818 / MS + 2 / MS, abs=0.01)
 
 
+def test_memory_gains_no_more_than_the_device_is_late_until_the_host_waits() -> None:
+    # Each call holds the host for 900 us. Behind the first the device is late by 495 us, behind the second, which it
+    # computes beside, by nothing; behind the wait it is late by 95 us more, which the calls cannot gain.
+    builder = TraceBuilder().steps(0, 3000, 6000)
+    for at in (0, 3000):
+        builder.launch("gemm", call=(at + 5, 5), runs=(at + 10, 500)).call("cudaMalloc", at + 100, 900)
+        builder.launch("gemm", call=(at + 1000, 5), runs=(at + 1005, 1500)).call("cudaFree", at + 1010, 900)
+        builder.stream_sync(at + 1920, 586, record=True).launch("gemm", call=(at + 2595, 5), runs=(at + 2600, 395))
+    assert limit(builder, "SYN106").ms == pytest.approx(0.495)
+
+
+def test_copies_gathered_gain_no_more_than_the_device_does_not_compute() -> None:
+    builder = TraceBuilder().steps(0, 2000, 4000, 6000)
+    for at in (0, 2000, 4000):
+        builder.launch("gemm", call=(at + 1, 4), runs=(at + 10, 1890))
+        for number in range(20):
+            here = at + 40 * number
+            builder.op("aten::copy_", here + 5, 19).frame("train.py", 3, "step", here + 4, 22)
+            builder.copy("HtoD", call=(here + 10, 5), runs=(here + 17, 1), stream=9, memory="pinned", bytes=4096)
+    assert limit(builder, "CPY203").ms == pytest.approx(0.11, abs=0.002)
+
+
+def test_memory_gains_no_more_than_makes_each_step_as_short_as_the_shortest() -> None:
+    builder = TraceBuilder().steps(0, 1000, 4000, 5100)
+    for at, held in ((0, 50), (1000, 2200), (4000, 50)):
+        builder.call("cudaMalloc", at + 10, held)
+        builder.launch("gemm", call=(at + held + 20, 5), runs=(at + held + 30, 700))
+    assert limit(builder, "SYN106").ms == pytest.approx((50 + 2050 + 150) / 3 / MS)
+
+
 def test_a_wait_gains_no_more_than_is_idle_besides_the_spaces_between_queued_kernels() -> None:
     builder = TraceBuilder()
     for number in range(300):
@@ -99,7 +129,7 @@ def test_collectives_of_one_place_each_save_no_more_than_their_own_exposed_time(
     study, hits = found(builder, "OVL302")
     limits = {hit.finding.annotation: one.ms for hit, one in zip(hits, find_limits(study, hits), strict=True)}
     assert limits == {"dispatch": pytest.approx(0.5), "combine": pytest.approx(2.0)}
-    moved = [{number for number, edit in question(study, hit).items() if edit.early} for hit in hits]
+    moved = [{number for number, edit in question(study, hit).by_item().items() if edit.early} for hit in hits]
     assert [len(one) for one in moved] == [1, 1] and moved[0] != moved[1]
 
 

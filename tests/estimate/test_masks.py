@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from syncscope.estimate.edits import Question
+from syncscope.estimate.edits import Edits
 from syncscope.estimate.study import Study
 from syncscope.estimate.waiting import AFTER
 from tests.builders import TraceBuilder
@@ -37,7 +37,7 @@ def masked(*kernels: str, backward: tuple[str, ...] = (), count: str = COUNT) ->
     return study(each_step(draw))
 
 
-def gone(one: Study, changes: Question) -> list[str]:
+def gone(one: Study, changes: Edits) -> list[str]:
     """The kernels of the first step that do not run."""
     step = one.program.items.step
     return [

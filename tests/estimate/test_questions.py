@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from syncscope import rules
-from syncscope.estimate.edits import Edit, Question
+from syncscope.estimate.edits import Edit, Edits, Question
 from syncscope.estimate.graph_questions import ask_about_graphs
 from syncscope.estimate.prepare import prepare
 from syncscope.estimate.profiler_cost import Costs
@@ -36,14 +36,14 @@ def study(builder: TraceBuilder, step: float = 1000, **recording: object) -> Stu
     return Study(timeline, program)
 
 
-def asked(one: Study, code: str, **rows: object) -> Question:
+def asked(one: Study, code: str, **rows: object) -> Edits:
     """The question of the rule's finding; of several the first."""
     if rows:
-        return question(one, Hit(finding(code, "made-up", 1, "x"), **rows))  # type: ignore[arg-type]
-    return question(one, next(hit for hit in rules.find(one.timeline)[0] if hit.finding.rule == code))
+        return question(one, Hit(finding(code, "made-up", 1, "x"), **rows)).by_item()  # type: ignore[arg-type]
+    return question(one, next(hit for hit in rules.find(one.timeline)[0] if hit.finding.rule == code)).by_item()
 
 
-def saved_us(one: Study, changes: Question) -> float:
+def saved_us(one: Study, changes: Edits | Question) -> float:
     """What a question saves a step in steady_steps state, as traced."""
     order = [number % STEPS for number in range(4 * STEPS)]
     ends = replay(one.program, [{}, changes], [Scenario()], order, profiled=True).ends[:, :, 0]

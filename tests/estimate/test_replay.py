@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from fixtures.labels import TRACES
 from syncscope import load, rules
 from syncscope.estimate import columns, estimate_savings, prepare
-from syncscope.estimate.edits import Edit, Ways
+from syncscope.estimate.edits import Edit, Question
 from syncscope.estimate.items import TO_DEVICE
 from syncscope.estimate.machine import Machine
 from syncscope.estimate.profiler_cost import MEASURED
@@ -155,7 +155,7 @@ def test_stretches_are_what_their_items_are_one_by_one(loop: list[Op], many: int
     scenarios = [Scenario(), Scenario(host=0.7), Scenario(host=1.1, pageable=1.2)]
     joined = replay(compiled, questions, scenarios, profiled=True)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Machine, "_apart", lambda _, items: np.ones(len(items), dtype=bool))
+        patch.setattr(Machine, "_apart", lambda _, items, __: np.ones(len(items), dtype=bool))
         apart = replay(compiled, questions, scenarios, profiled=True)
     np.testing.assert_allclose(joined.host, apart.host)
     np.testing.assert_allclose(joined.device, apart.device)
@@ -177,13 +177,13 @@ def test_questions_that_come_and_go_are_answered_as_those_that_stay(
     questions = [{}, {0: Edit(own=0.5)}, *data.draw(st.lists(some, max_size=12))]
     scenarios = [Scenario(), Scenario(host=0.7), Scenario(host=1.1, pageable=1.2)]
     order = [number % many for number in range(2 * many)]
-    staying = replay(compiled, questions, scenarios, order, profiled=True)
+    staying = replay(compiled, questions, scenarios, order, profiled=True, drawn=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("syncscope.estimate.edits.FEW", 0)
         patch.setattr("syncscope.estimate.edits.OFTEN", 2.0)
         patch.setattr(columns, "SPARE", 1)
         patch.setattr(columns, "FULL", data.draw(st.integers(1, 3)))
-        coming = replay(compiled, questions, scenarios, order, profiled=True)
+        coming = replay(compiled, questions, scenarios, order, profiled=True, drawn=True)
     assert coming.parts and not staying.parts
     np.testing.assert_allclose(coming.ends, staying.ends, rtol=1e-9)
     names = [f"stream {number}" for number in range(len(compiled.streams))]
@@ -196,10 +196,10 @@ def test_a_question_has_columns_only_while_more_than_the_time_differs(monkeypatc
     questions = [{}, *({item: Edit(free=True)} for item in waits(compiled))]
     monkeypatch.setattr("syncscope.estimate.edits.FEW", 0)
     ran = Machine(
-        compiled, list(map(Ways.of, questions)), np.array([Scenario()]), frozenset(range(30)), True, (), frozenset()
+        compiled, list(map(Question.of, questions)), np.array([Scenario()]), frozenset(range(30)), True, (), frozenset()
     )
     for number in range(30):
-        ran.step(number, number, last=number == 29)
+        ran.step(number, number, drawn=number == 29)
         assert ran._columns.slots <= 1 + columns.SPARE
     saved = -ran._columns.later[1:, 0]
     assert (saved[: -columns.FULL] > 0).all()
@@ -208,7 +208,7 @@ def test_a_question_has_columns_only_while_more_than_the_time_differs(monkeypatc
 def test_it_looks_for_questions_that_need_no_columns_once_some_have_gathered(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled = program([LOOP] * 30)
     every = waits(compiled)
-    questions = [Ways.of(question) for question in ({}, *({item: Edit(free=True)} for item in every))]
+    questions = [Question.of(question) for question in ({}, *({item: Edit(free=True)} for item in every))]
     monkeypatch.setattr("syncscope.estimate.edits.FEW", 0)
     left: list[int] = []
     leave = columns.Columns.leave
@@ -221,7 +221,7 @@ def test_it_looks_for_questions_that_need_no_columns_once_some_have_gathered(mon
     monkeypatch.setattr(columns.Columns, "leave", noted)
     ran = Machine(compiled, questions, np.array([Scenario()]), frozenset(range(30)), True, (), frozenset())
     for number in range(30):
-        ran.step(number, number, last=number == 29)
+        ran.step(number, number, drawn=number == 29)
     assert sum(left) >= len(every) - columns.FULL
     assert len(left) <= len(every) / (columns.FULL - 2)
 

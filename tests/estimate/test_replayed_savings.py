@@ -13,7 +13,7 @@ from syncscope.estimate.fit import Fit
 from syncscope.estimate.profiler_cost import MEASURED
 from syncscope.estimate.program import Program, compile_program
 from syncscope.estimate.replay import Scenario
-from syncscope.estimate.savings import DRIFT, REPEATED, Savings, _trim_first, replay_savings
+from syncscope.estimate.savings import OFF, REPEATED, Savings, _trim_first, replay_savings
 from syncscope.timeline import Timeline
 from tests.estimate.simulated import Blocking, Launch, Op, Wait, Work, trace
 from tests.estimate.test_replay import loops, usually
@@ -91,7 +91,7 @@ def test_bounds_hold_the_doubt_of_scenarios_and_of_windows() -> None:
     narrow, wide = sure.all, unsure.all
     assert narrow.ms == wide.ms
     saved = narrow.ms or 0.0
-    doubts = DRIFT * sure.step_ms, REPEATED * saved * (1 - saved / sure.step_ms)
+    doubts = OFF * sure.step_ms, REPEATED * saved * (1 - saved / sure.step_ms)
     assert narrow.high == pytest.approx(saved + math.hypot(*doubts), abs=1e-5)
     assert (wide.high or 0.0) > (narrow.high or 0.0)
 
@@ -137,5 +137,5 @@ def test_what_only_some_steps_save_stays() -> None:
 def test_savings_are_told_against_the_base() -> None:
     compiled = program([Work(500), Launch(100), Wait()])
     half = {int(item): Edit(pre=0.5) for item in np.flatnonzero(compiled.items.pre > 100_000)}
-    whole, left = (replay_savings(compiled, each_wait(compiled), Fit(0.0, SURE), base=base) for base in (None, half))
+    whole, left = (replay_savings(compiled, each_wait(compiled), Fit(0.0, SURE), base=base) for base in ({}, half))
     assert left.step_ms < 0.7 * whole.step_ms

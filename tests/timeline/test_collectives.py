@@ -123,6 +123,27 @@ def test_idle_time_before_a_collective_is_told_in_full_though_annotations_part_i
     assert sum(works) > 2.4
 
 
+def test_idle_time_of_several_causes_before_a_collective_is_told_by_cause() -> None:
+    builder = TraceBuilder().step(0, 4000).launch("k", call=(1, 4), runs=(10, 100))
+    builder.op("aten::empty", 500, 910).call("cudaMalloc", 505, 900)
+    builder.launch("ncclDevKernel_AllReduce_Sum_f32_RING_LL", call=(3000, 5), runs=(3010, 50), stream=13)
+    meetings = Timeline(builder.trace()).info().meetings
+    assert meetings is not None
+    ((one,), delays) = meetings.collectives, meetings.delays
+    told = {delays[number].cause: ms for ms, number in zip(one.idle_ms, one.delays, strict=True)}
+    assert told["allocation"] == pytest.approx(0.9)
+    assert told["host work"] == pytest.approx(3.01 - 0.11 - 0.9)
+
+
+def test_of_collectives_that_are_one_meeting_the_length_of_each_is_kept() -> None:
+    builder = TraceBuilder()
+    for number in range(40):
+        builder.launch(ALL_REDUCE, call=(100 * number, 5), runs=(100 * number + 10, 40 + number), stream=13)
+    found = Timeline(builder.trace()).info().meetings
+    assert found is not None
+    assert [one.each_ms for one in found.collectives[:2]] == [(0.04, 0.041), (0.042, 0.043)]
+
+
 @pytest.mark.parametrize(("steps", "meetings"), [(False, 20), (True, 8)])
 def test_of_a_trace_without_steps_no_more_than_two_collectives_in_a_row_are_one_meeting(
     *, steps: bool, meetings: int

@@ -4,7 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from syncscope.timeline.intervals import Union, are_among, different
+from syncscope.timeline.intervals import Union, are_among
+from syncscope.trace.sets import different
 
 SPANS = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 12)), max_size=12)
 

@@ -148,6 +148,16 @@ def test_steps_that_the_device_outlasts_are_as_long_as_it_takes() -> None:
     assert "the device sets the pace" in timeline.info().warnings[0]
 
 
+@pytest.mark.parametrize(("held", "outlasted"), [(0, False), (300, True)])
+def test_a_host_that_gets_ahead_of_what_the_device_holds_back_leaves_it_for_later(held: float, outlasted: bool) -> None:
+    # The device computes 75 of 100 us a step; it begins the first `held` us later than it could.
+    trace = TraceBuilder().steps(0, 100, 200, 300)
+    for step in range(3):
+        trace.launch("gemm", call=(100 * step + 5, 2), runs=(max(100 * step + 10, held + 75 * step + 30), 75))
+    timeline = Timeline(trace.trace())
+    assert timeline.outlasted == (int((held + 75 * 2 + 30 + 75) * 1000) if outlasted else None)
+
+
 def test_a_device_that_keeps_up_or_a_single_step_changes_nothing() -> None:
     for trace in (running_ahead(90), running_ahead(400, steps=1)):
         timeline = Timeline(trace.trace())

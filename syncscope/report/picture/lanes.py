@@ -27,6 +27,7 @@ from syncscope.timeline.row_groups import number_groups, number_texts, passing
 from syncscope.timeline.steps import step_of
 from syncscope.timeline.tables import Objects
 from syncscope.timeline.timeline import Timeline
+from syncscope.trace.sets import different
 
 MOST_ITEMS = 1_000_000
 """Bars of a page, all its ranks together: some 4 MB."""
@@ -259,7 +260,7 @@ def find_backward(rows: Rows) -> set[int]:
     ops = np.flatnonzero(rows.kind == KIND["op"])
     engine = passing(rows.name[ops], lambda name: ENGINE.match(str(name)))
     found = set()
-    for tid in np.unique(rows.tid[ops[engine]]).tolist():
+    for tid in different(rows.tid[ops[engine]]).tolist():
         mine = rows.tid[ops] == tid
         ts, end, its = rows.ts[ops[mine]], rows.end[ops[mine]], engine[mine]
         covered = Union(ts[its], end[its]).within(ts, end)
@@ -291,7 +292,7 @@ def _native_launchers(timeline: Timeline) -> set[int]:
     if timeline.trace.recording is None or len(timeline.ops):
         return set()
     calls = timeline.calls
-    return set(np.unique(calls.tid[calls.role == "launch"]).tolist())
+    return set(different(calls.tid[calls.role == "launch"]).tolist())
 
 
 def _thread_label(name: str | None, tid: int, shared: set[str | None]) -> str:

@@ -14,6 +14,7 @@ from syncscope.timeline.intervals import Bools, Ints, Union
 from syncscope.timeline.tables import Marks, Objects
 from syncscope.timeline.timeline import Timeline
 from syncscope.timeline.waits import is_wait
+from syncscope.trace.sets import different
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -173,7 +174,7 @@ def _is_marker(marks: Marks) -> Bools:
 def _widest(marks: Marks) -> Bools:
     """Which rows (n,) no other row of their thread holds."""
     widest = np.ones(len(marks), dtype=bool)
-    for tid in np.unique(marks.tid):
+    for tid in different(marks.tid):
         own = np.flatnonzero(marks.tid == tid)
         reach = np.maximum.accumulate(marks.end[own])
         widest[own[1:]] = marks.end[own[1:]] > reach[:-1]

@@ -15,6 +15,7 @@ from syncscope.timeline import Place, Timeline
 from syncscope.timeline.intervals import Ints
 from syncscope.timeline.op_chains import known_op, ops_of
 from syncscope.timeline.scalar_reads import VALUE_BYTES
+from syncscope.trace.sets import different
 
 SAVING_NULL_WHY = "only the rules were run: no saving was estimated"
 
@@ -138,7 +139,7 @@ class Group:
     def finding(self, code: str, name: str, severity: Severity, message: str, fix: str) -> Finding:
         """The group as a finding of the rule with this code and name."""
         timeline, place = self.timeline, self.place
-        count, steps, rows = len(np.unique(self.inside.unit)), self.steps, self.rows
+        count, steps, rows = len(different(self.inside.unit)), self.steps, self.rows
         stall, exposed = self.total("stall"), self.total("exposed")
         threads, times = np.unique(rows.tid, return_counts=True)
         return Finding(
@@ -170,7 +171,7 @@ class Group:
         )
 
     def _elsewhere(self) -> str:
-        many = len(np.unique(self.outside.unit))
+        many = len(different(self.outside.unit))
         if not many:
             return ""
         return f" ({many} more outside the steps)" if len(self.inside) else " (only outside the recorded steps)"

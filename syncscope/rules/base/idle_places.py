@@ -13,6 +13,7 @@ from syncscope.timeline import Place, Timeline
 from syncscope.timeline.intervals import Ints
 from syncscope.timeline.places import NOWHERE
 from syncscope.timeline.python_stacks import is_user
+from syncscope.trace.sets import different
 
 MOST_BUBBLES = 1_000
 """Bubbles that are looked at, the longest first."""
@@ -93,7 +94,7 @@ def _of_op(timeline: Timeline, ts: Ints, end: Ints, tid: Ints, whole: int) -> Id
     count."""
     outer = timeline.ops.take(timeline.ops.nesting.parent < 0)
     inside: Counter[str] = Counter()
-    for thread in np.unique(tid).tolist():
+    for thread in different(tid).tolist():
         ops = outer.take(outer.tid == thread)
         for begin, until in zip(ts[tid == thread].tolist(), end[tid == thread].tolist(), strict=True):
             rows = slice(int(np.searchsorted(ops.end, begin)), int(np.searchsorted(ops.ts, until)))

@@ -134,7 +134,7 @@ def of_calls(rows: Ints, timeline: Timeline) -> Occurrences:
 
 
 def _sorts(copy: Ints, calls: Objects | None, timeline: Timeline) -> list[str]:
-    copies = timeline.copies
-    named = [f"{direction} {memory}" for direction, memory in zip(copies.direction, copies.memory, strict=True)]
+    direction, memory = timeline.copies.direction, timeline.copies.memory
     others = [""] * len(copy) if calls is None else calls
-    return [named[row] if row >= 0 else str(call) for row, call in zip(copy.tolist(), others, strict=True)]
+    pairs = zip(copy.tolist(), others, strict=True)
+    return [f"{direction[row]} {memory[row]}" if row >= 0 else str(call) for row, call in pairs]

@@ -21,7 +21,7 @@ def count_recordings(timeline: Timeline) -> int:
     names = {name for name, found in zip(dict.fromkeys(calls.name), begins, strict=True) if found}
     rows = np.flatnonzero(np.isin(calls.name, list(names)))
     around = ops.nesting.innermost(calls.tid[rows], calls.ts[rows], calls.end[rows])
-    outer = np.unique([list(ops.nesting.chain(row))[-1] for row in around[around >= 0].tolist()]).astype(np.int64)
+    outer = np.array(sorted({[*ops.nesting.chain(row)][-1] for row in around[around >= 0].tolist()}), dtype=np.int64)
     if len(outer) < LEAST_TIMES:
         return 0
     work = bubbles.due_to("host work")

@@ -16,6 +16,7 @@ from syncscope.trace.decoding.columns import Columns, Int, Strings, empty_column
 from syncscope.trace.decoding.events import NO_ARGS, Event
 from syncscope.trace.names import HIP_COPY_KINDS, collective_of, copy_of
 from syncscope.trace.rows import Rows, Texts
+from syncscope.trace.sets import different, either_of
 from syncscope.trace.tables.python_names import python_name
 
 _ANNOTATION_NAMES = ("ProfilerStep#", "Optimizer.", "enumerate(DataLoader)")
@@ -209,7 +210,7 @@ def _order(columns: _Columns) -> Int:
 def _neighbours(same: NDArray[np.bool_]) -> Int:
     """The indices of rows that are the same as the one before or behind, of which ``same`` (n − 1,) tells."""
     equal = np.flatnonzero(same)
-    return np.union1d(equal, equal + 1)
+    return either_of(equal, equal + 1)
 
 
 def _ranks(column: Int | Texts, rows: Int) -> Int:
@@ -232,7 +233,7 @@ def _is_numbered_by_external_id(calls: _Columns) -> bool:
     external = calls["external_id"]
     if not len(external) or (calls["correlation"] >= 0).any() or (external < 0).any():
         return False
-    return len(np.unique(external)) == len(external)
+    return len(different(external)) == len(external)
 
 
 def _copies(

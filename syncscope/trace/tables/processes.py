@@ -10,6 +10,7 @@ import numpy as np
 from syncscope.trace.decoding.columns import Int, integer
 from syncscope.trace.decoding.events import NO_ARGS, Event
 from syncscope.trace.rows import Rows
+from syncscope.trace.sets import different
 
 LEAST_ROWS = 0.01
 """Of the devices' rows, at least as many are of a process that counts."""
@@ -39,9 +40,9 @@ def find_merged(runtime: Rows, device: Rows) -> dict[int, Int]:
     owner = find_owners(runtime, device)
     pids, counts = np.unique(owner[owner >= 0], return_counts=True)
     pids = pids[counts >= LEAST_ROWS * len(device)]
-    devices = {int(pid): np.unique(device["device"][owner == pid]) for pid in pids.tolist()}
+    devices = {int(pid): different(device["device"][owner == pid]) for pid in pids.tolist()}
     every = np.concatenate([*devices.values(), np.empty(0, dtype=np.int64)])
-    return devices if len(devices) > 1 and len(np.unique(every)) == len(every) else {}
+    return devices if len(devices) > 1 and len(different(every)) == len(every) else {}
 
 
 def find_owners(runtime: Rows, device: Rows) -> Int:
