@@ -37,6 +37,7 @@ SETS = {
     ),
     "ninth reading: judged before the mends that it led to": Path(__file__).with_name("ninth_reading.json"),
     "two runs more: judged after the mends of the ninth reading": Path(__file__).with_name("after_the_ninth.json"),
+    "tenth reading: judged before the mends that it led to": Path(__file__).with_name("tenth_reading.json"),
 }
 """The files of judgements by what they are evidence of."""
 
@@ -48,6 +49,9 @@ PART_TOLERANCE = 0.2
 
 UNDERSTATED = 0.5
 """The upper end of a range is too low below this share of what the fix saved."""
+
+LATE_RANK = "DST601"
+"""The rule whose findings are each about a rank of its own. Where one is judged, others need not be."""
 
 ABSENT = "absent"
 """The severity of a finding that need not be there."""
@@ -252,7 +256,8 @@ def _match(
     matched = [(findings[i], judgements[j]) for i, j in sorted(taken.items())]
     missed = [j for n, j in enumerate(judgements) if n not in taken.values() and ABSENT not in j.severity]
     unjudged = [f for i, f in enumerate(findings) if i not in taken and f.severity != "note"]
-    return matched, missed, unjudged
+    late = any(judgement.rule == LATE_RANK for _, judgement in matched)
+    return matched, missed, [f for f in unjudged if f.rule != LATE_RANK or not late]
 
 
 def _of_one_rank(report: Report) -> list[Finding]:
@@ -260,7 +265,8 @@ def _of_one_rank(report: Report) -> list[Finding]:
     seen: set[tuple[object, ...]] = set()
     kept = []
     for finding in report.findings:
-        key = (finding.rule, finding.op, finding.fingerprint)
+        rank = finding.rank if finding.rule == LATE_RANK else None
+        key = (finding.rule, finding.op, finding.fingerprint, rank)
         if len(report.traces) == 1 or key not in seen:
             kept.append(finding)
         seen.add(key)

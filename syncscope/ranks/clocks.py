@@ -22,6 +22,10 @@ Meeting = dict[int, Collective]
 TOGETHER_MS = 0.2
 """Milliseconds within which the ranks of a collective end it; what ends further apart is not one collective."""
 
+TOGETHER_SHARE = 0.5
+"""The same as a share of how long the rank ran it that came last: ranks that get more from the others than they give
+end a long one later."""
+
 FEWEST = 3
 """The clocks of two ranks are compared if they have at least this many collectives in common."""
 
@@ -42,8 +46,9 @@ class Offset:
     agrees: bool
     """Whether most of them end at one moment, once that is taken off."""
 
-    def near(self, ms: float) -> bool:
-        return abs(ms - self.median) <= TOGETHER_MS
+    def near(self, ms: float, shortest_ms: float = 0.0) -> bool:
+        """Whether a collective ended at one moment on both, of which the rank that came last ran ``shortest_ms``."""
+        return abs(ms - self.median) <= max(TOGETHER_MS, TOGETHER_SHARE * shortest_ms)
 
 
 @dataclass(frozen=True)

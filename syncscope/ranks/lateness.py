@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from math import inf
 
 from syncscope.ranks.clocks import Meeting, compare_clocks, compare_pairs, differences
-from syncscope.schema.ranks import BetweenRanks, RankBetween, WaitsFor
+from syncscope.schema.ranks import BetweenRanks, KindBetween, RankBetween, WaitsFor
 from syncscope.schema.report import START, Collective, Delay, TraceInfo
 
 MOST_WAITED_FOR = 3
@@ -32,7 +32,8 @@ class LateRank:
     names: Counter[str] = field(default_factory=Counter)
     """The collectives, with how long the others waited in them, in ns."""
     delays: Counter[Delay] = field(default_factory=Counter)
-    """What the device was idle for, and how long, in ns."""
+    """What the device was idle for, and how much longer than the other's, in ns: less than nothing where the other's
+    was idle for it."""
     held_traces: set[int] = field(default_factory=set)
     """The ranks that waited."""
 
@@ -44,6 +45,11 @@ class RankWaits:
     collectives: int = 0
     waits: Counter[int] = field(default_factory=Counter)
     """How long it waited, in ns, for each of the others while that one was the last to come, without ``before``."""
+    exposed: Counter[str] = field(default_factory=Counter)
+    """How long each kind of collective ran with no compute beside it, in ns."""
+    one_by_one: Counter[str] = field(default_factory=Counter)
+    """How long of that it waited, in ns, where collectives that were compared several in a row are compared one by
+    one."""
     before: float = 0.0
     """How long it waited in its first collective for a rank that began the first recorded step later, in ms."""
 
@@ -136,6 +142,7 @@ def _add(
     last = min(meeting, key=lambda trace: meeting[trace].ms)
     own = meeting[last]
     waited = {trace: min(one.ms - own.ms, one.exposed_ms) for trace, one in meeting.items() if trace != last}
+    in_all = Counter(waited)
     for trace, one in meeting.items():
         if trace != last and one.end_ms - one.ms < first.get(trace, -inf):
             before = min(_later_begin(meeting, last, trace, ranks), waited[trace])
@@ -143,19 +150,26 @@ def _add(
             late[last].before = max(late[last].before, before)
             waits[trace].before = max(waits[trace].before, before)
     longest = max(waited, key=lambda trace: waited[trace])
-    lost = _idle(own, ranks[last]) - _idle(meeting[longest], ranks[longest])
+    lost = _idle(own, ranks[last])
+    lost.subtract(_idle(meeting[longest], ranks[longest]))
     # A recording that began earlier shows more of what was before the device's first work.
     earlier = round(_later_begin(meeting, longest, last, ranks) * 1e6)
-    lost -= Counter(dict.fromkeys([delay for delay in lost if delay.cause == START], earlier))
+    for delay in (one for one in lost if one.cause == START):
+        lost[delay] = max(lost[delay] - earlier, 0)
     rank = late[last]
     rank.held += waited[longest]
     rank.by_step[own.step] += waited[longest]
     rank.idle += lost.total() / 1e6
     rank.times += 1
     rank.names[own.name] += round(waited[longest] * 1e6)
-    rank.delays += lost
+    rank.delays.update(lost)
     rank.held_traces |= waited.keys()
     waits[last].collectives += 1
+    shortest = [min(lengths) for lengths in zip(*(one.each_ms for one in meeting.values()), strict=False)]
+    for trace, one in meeting.items():
+        in_turn = min(sum(one.each_ms) - sum(shortest), one.exposed_ms) if shortest else 0.0
+        waits[trace].exposed[one.name] += round(one.exposed_ms * 1e6)
+        waits[trace].one_by_one[one.name] += round(max(in_turn, in_all[trace]) * 1e6)
     for trace, ms in waited.items():
         waits[trace].collectives += 1
         waits[trace].waits[last] += round(ms * 1e6)
@@ -187,6 +201,14 @@ def _between(
             not_compared=_count(ranks[trace], left_out) - mine.collectives,
             last=held.times,
             waits_ms_per_step=round(mine.waits.total() / 1e6 / steps, 6),
+            in_kinds=tuple(
+                KindBetween(
+                    name=name,
+                    exposed_ms_per_step=round(ns / 1e6 / steps, 6),
+                    waits_ms_per_step=round(mine.one_by_one[name] / 1e6 / steps, 6),
+                )
+                for name, ns in sorted(mine.exposed.items())
+            ),
             holds_ms_per_step=round(held.held / steps, 6),
             holds_each_step_ms=tuple(round(held.by_step.get(number, 0.0), 6) for number in numbers),
             waits_before_ms=round(mine.before, 6) if told else None,
@@ -205,6 +227,7 @@ def _between(
         collectives=len(meetings),
         reference=reference,
         ranks=tuple(map(row, sorted(waits))),
+        missing=max(max(ranks[trace].world_size or 0 for trace in waits) - len(waits), 0),
         whole=not any(ranks[trace].steps.count for trace in waits),
     )
 
@@ -240,5 +263,12 @@ def _ended_together(meetings: list[Meeting]) -> list[Meeting]:
     return [
         meeting
         for meeting in meetings
-        if all(pairs[pair].agrees and pairs[pair].near(ms) for pair, ms in differences(meeting).items())
+        if all(
+            pairs[pair].agrees and pairs[pair].near(ms, _shortest(meeting)) for pair, ms in differences(meeting).items()
+        )
     ]
+
+
+def _shortest(meeting: Meeting) -> float:
+    """How long the rank ran a collective that came last, in ms; the last of several in a row."""
+    return min((one.each_ms or (one.ms,))[-1] for one in meeting.values())

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 
+import msgspec
 import numpy as np
 
 from syncscope.rules.base.collective_advice import (
@@ -19,8 +21,9 @@ from syncscope.rules.base.rule import Hit, Inspection, RankRule
 from syncscope.schema.findings import Severity
 from syncscope.schema.numbers import milliseconds, three_digits
 from syncscope.timeline import Timeline
-from syncscope.timeline.collectives import BESIDE, HELD, SAME_STREAM, UNQUEUED, trim_first_step
+from syncscope.timeline.collectives import BESIDE, HELD, SAME_STREAM, UNQUEUED, name_meetings, trim_first_step
 from syncscope.timeline.intervals import Ints
+from syncscope.timeline.tables import Objects
 from syncscope.trace.names import COLLECTIVES
 
 LEAST_EXPOSED = 0.1
@@ -88,7 +91,8 @@ class CommNotOverlapped(RankRule):
             collective=collectives.row, unit=collectives.row,
             bytes=collectives.bytes, ran=dur, exposed=exposed, cause=collectives.beside,
         )  # fmt: skip
-        return self.hits(timeline, occurrences)
+        names = name_meetings(timeline.collectives)
+        return [_with_names(hit, names) for hit in self.hits(timeline, occurrences)]
 
     def why_partial(self, timeline: Timeline) -> str | None:
         size = timeline.collectives.bytes
@@ -125,6 +129,12 @@ class CommNotOverlapped(RankRule):
 
     def names(self, group: Group) -> Iterator[str]:
         return name_surroundings(group)
+
+
+def _with_names(hit: Hit, names: Objects) -> Hit:
+    """The hit, whose finding says which collectives it is about; ``names`` (n,) are those of all."""
+    kinds = tuple(sorted({str(names[row]) for row in hit.collectives}))
+    return replace(hit, finding=msgspec.structs.replace(hit.finding, collectives=kinds))
 
 
 def _times(count: float) -> str:

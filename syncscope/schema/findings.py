@@ -99,8 +99,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     site: Site | None
     """The user's line; ``None`` when the trace holds neither sites nor stacks."""
     at: Frame | None = None
-    """The innermost Python frame outside of PyTorch's wrappers of functions (``torch/utils/_device.py`` and
-    ``torch/overrides.py``), where PyTorch's own warning points without those."""
+    """The innermost Python frame outside of PyTorch's wrappers of functions (``torch/utils/_device.py``,
+    ``torch/overrides.py``, a library's ``__torch_function__``), where PyTorch's own warning points without those."""
     chain: tuple[Frame, ...] = ()
     """The call chain, outermost first, ending at ``at``."""
     site_source: SiteSource
@@ -122,6 +122,9 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """Of the recorded steps; ``None`` where there are none of its phase."""
     bytes: int | None = None
     """Bytes copied by all occurrences together."""
+    collectives: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
+    """Of a finding about collectives their kinds, with the process group where the trace has it, as ``BetweenRanks``
+    compares them."""
     stall_ms_per_step: float | None = None
     exposed_ms_per_step: float | None = None
     idle_ms_per_step: float | None = None

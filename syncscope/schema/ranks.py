@@ -20,6 +20,17 @@ class WaitsFor(msgspec.Struct, frozen=True, kw_only=True):
     ms_per_step: float
 
 
+class KindBetween(msgspec.Struct, frozen=True, kw_only=True):
+    """A rank's collectives of one kind and process group. Times are milliseconds per step that was compared."""
+
+    name: str
+    exposed_ms_per_step: float
+    """How long they ran with no compute beside them."""
+    waits_ms_per_step: float
+    """How long of it the rank waits for others, each collective by itself: so it counts, too, that ranks come late in
+    turn, and what one waits for another that began to record later."""
+
+
 class RankBetween(msgspec.Struct, frozen=True, kw_only=True):
     """One rank among the others. Times are milliseconds per step that was compared."""
 
@@ -35,6 +46,9 @@ class RankBetween(msgspec.Struct, frozen=True, kw_only=True):
     """How many of them it came to last."""
     waits_ms_per_step: float
     """How long it waits in collectives for the last to come, without what its own compute hides."""
+    in_kinds: tuple[KindBetween, ...] | None = None
+    """Its collectives by kind and process group, in the order of their names; ``None`` in reports of earlier
+    versions."""
     holds_ms_per_step: float
     """How long the rank that waits longest waits for this one."""
     holds_each_step_ms: tuple[float, ...] | None = None
@@ -63,6 +77,8 @@ class BetweenRanks(msgspec.Struct, frozen=True, kw_only=True):
     reference: int
     """Index into ``Report.traces`` of the rank whose clock the others' are compared with."""
     ranks: tuple[RankBetween, ...]
+    missing: int = 0
+    """How many ranks of the run have no trace among those that were compared."""
     whole: bool = False
     """Whether the traces have no steps: all of each is compared as if it were one, and times are in all."""
 

@@ -128,6 +128,8 @@ class Collective(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     """How long the device was idle between the end of the one before and the begin of this one, ..."""
     delays: tuple[int, ...] = ()
     """... and for what: indices into ``Meetings.delays``, the longest first."""
+    each_ms: tuple[float, ...] = ()
+    """How long each ran, where it is several in a row; nothing where they are many."""
 
 
 class Meetings(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,7 +9,7 @@ import pytest
 
 from syncscope.ranks.lateness import Lateness, compare_ranks
 from syncscope.schema.ranks import RankBetween
-from syncscope.schema.report import Collective, Meetings
+from syncscope.schema.report import Collective, Delay, Meetings
 from tests.report import sample
 
 
@@ -18,13 +18,21 @@ def reduce(step: int, begin: float, end: float, hidden: float = 0.0) -> Collecti
     return Collective(step=step, name="allreduce", end_ms=end, ms=end - begin, exposed_ms=end - begin - hidden)
 
 
-def compared(*ranks: Sequence[Collective], begins: Sequence[float | None] = (0.0, 0.0)) -> Lateness:
-    """Ranks with these collectives, whose first recorded steps begin at ``begins``."""
+def delay(cause: str) -> Delay:
+    return Delay(cause=cause, site=None, at=None, chain=(), site_source="op", ordinal=0)
+
+
+def compared(
+    *ranks: Sequence[Collective], begins: Sequence[float | None] = (0.0, 0.0), causes: Sequence[str] = (), size: int = 2
+) -> Lateness:
+    """Ranks with these collectives, whose first recorded steps begin at ``begins``. Their ``delays`` count ``causes``
+    of idle time, the run is of ``size`` ranks."""
     return compare_ranks(
         {
             number: msgspec.structs.replace(
                 sample.trace_info(f"rank{number}.json", number),
-                meetings=Meetings(collectives=tuple(row), delays=(), begin_ms=begin),
+                world_size=size,
+                meetings=Meetings(collectives=tuple(row), delays=tuple(map(delay, causes)), begin_ms=begin),
             )
             for number, (row, begin) in enumerate(zip(ranks, begins, strict=True))
         }
@@ -45,6 +53,63 @@ def test_a_rank_waits_from_its_own_begin_to_that_of_the_last() -> None:
 def test_while_its_device_computes_a_rank_does_not_wait() -> None:
     (waits, _) = rows(compared([reduce(0, 2, 10, hidden=6)], [reduce(0, 7, 10)]))
     assert waits.waits_ms_per_step == 2
+
+
+def test_ranks_that_come_late_in_turn_wait_more_than_their_sums_show() -> None:
+    pairs = [
+        [Collective(step=0, name="allreduce", end_ms=10, ms=6, exposed_ms=exposed, each_ms=each)]
+        for exposed, each in ((6, (5, 1)), (4, (1, 5)))
+    ]
+    ranks = rows(compared(*pairs))
+    assert [row.waits_ms_per_step for row in ranks] == [0, 0]
+    assert [[kind.waits_ms_per_step for kind in row.in_kinds or ()] for row in ranks] == [[4], [4]]
+
+
+def test_what_is_no_sum_is_waited_for_as_it_is() -> None:
+    waits, _ = rows(compared([reduce(0, 2, 10)], [reduce(0, 7, 10)]))
+    assert waits.in_kinds is not None
+    assert [(kind.name, kind.exposed_ms_per_step, kind.waits_ms_per_step) for kind in waits.in_kinds] == [
+        ("allreduce", 8, 5)
+    ]
+
+
+def test_ranks_of_the_run_that_were_not_compared_are_counted() -> None:
+    found = compared([reduce(0, 2, 10)], [reduce(0, 7, 10)], size=16)
+    assert found.between is not None
+    assert found.between.missing == 14
+    known = compared([reduce(0, 2, 10)], [reduce(0, 7, 10)]).between
+    assert known is not None
+    assert known.missing == 0
+
+
+def test_ranks_that_get_more_than_they_give_end_a_long_collective_later() -> None:
+    # Rank 1 comes last to each, and is done 2 ms sooner than rank 0 in the second, of 8 ms.
+    uneven = [reduce(0, 2, 20), reduce(0, 25, 52), reduce(0, 60, 70), reduce(0, 75, 85)]
+    late = [reduce(0, 15, 20), reduce(0, 42, 50), reduce(0, 65, 70), reduce(0, 80, 85)]
+    waits, holds = rows(compared(uneven, late))
+    assert (waits.collectives, waits.not_compared) == (4, 0)
+    assert holds.last == 4
+    short = [*late[:1], reduce(0, 49.5, 50), *late[2:]]
+    (apart, _) = rows(compared(uneven, short))
+    assert apart.not_compared == 1
+
+
+def test_a_late_rank_is_idle_for_what_the_others_are_not() -> None:
+    # The late rank allocates for 8 ms before one collective and 1 before the next, the other for 2 and 9; what it does
+    # else takes 3.
+    causes = ("allocation", "host work")
+    late, early = (
+        [
+            Collective(step=0, name=name, end_ms=end, ms=ms, exposed_ms=ms, idle_ms=idle, delays=(0, 1))
+            for name, end, idle in (("allreduce", 10, first), ("allgather", 20, second))
+        ]
+        for ms, first, second in ((1, (8, 3), (1, 0)), (5, (2, 0), (9, 0)))
+    )
+    found = compared(late, early, causes=causes)
+    delays = {delay.cause: ns for delay, ns in found.late[0].delays.items()}
+    assert (delays["allocation"], delays["host work"]) == (-2e6, 3e6)
+    assert found.late[0].delays.most_common(1)[0][0].cause == "host work"
+    assert found.late[0].idle == pytest.approx(1)
 
 
 def test_what_a_rank_waits_because_another_began_later_is_told_apart_once() -> None:

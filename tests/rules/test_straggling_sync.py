@@ -25,11 +25,12 @@ def rank(
     first: int = 0,
     group: str = "0",
     phase: str | None = None,
+    size: int = 2,
 ) -> TraceBuilder:
     """Steps of 2000 µs, in each of which the ranks meet in an all-reduce that ends at ``ends``. One comes to it at 410
     and ``late``, after 100 of compute, a gap of ``late`` (behind a wait, or one in which it ``works`` on), and 300 of
     compute. The clock of the rank is ahead by ``clock``; its first recorded step has number ``first``."""
-    builder = TraceBuilder(rank=number, world_size=2)
+    builder = TraceBuilder(rank=number, world_size=size)
     builder.recording(*(2000 * i + clock for i in range(len(late) + 1)), first=first, phase=phase)
     for step, (more, end) in enumerate(zip(late, ends, strict=False)):
         at = 2000.0 * step + clock
@@ -96,6 +97,12 @@ def test_what_cannot_be_compared_is_not_told():
     assert joined(EARLY, rank(1, 500, 500, 500, group="7")).between_ranks is None
 
 
+def test_what_is_waited_for_ranks_without_a_trace_is_left_open():
+    report = joined(*(rank(number, late, late, late, size=8) for number, late in enumerate((0, 500))))
+    (told, *_) = [finding.message for finding in report.findings if finding.rule == "OVL302" and finding.rank == 0]
+    assert "mostly for rank 1, besides what it waits for 6 ranks without a trace" in told
+
+
 def test_work_of_the_host_alone_is_found_without_a_line():
     (found,) = stragglers(EARLY, rank(1, 500, 500, 500, wait=False))
     assert found.site is None
@@ -109,7 +116,7 @@ def test_a_rank_whose_device_computes_for_longer_is_no_straggler():
 def test_what_all_ranks_are_idle_for_is_no_reason():
     # Both are idle for a millisecond at the end of each step; only the wait in the middle tells them apart.
     (found,) = stragglers(EARLY, rank(1, 500, 500, 500))
-    assert "idle for 0.499 ms before" in found.message
+    assert "idle for 0.497 ms before" in found.message
 
 
 def test_ranks_that_come_nearly_together_are_clean():

@@ -41,16 +41,16 @@ def tell_of_ranks(
     for finding in findings:
         if finding.rule == code:
             exposed[finding.trace] += round(_exposed_ms(finding) * 1e6)
-    clauses, left = {}, {}
+    clauses, rows = {}, {}
     if between is not None:
         clauses = {row.trace: _clause(row, between, exposed[row.trace] / 1e6) for row in between.ranks}
-        left = {row.trace: _left(row, between, exposed[row.trace] / 1e6) for row in between.ranks}
+        rows = {row.trace: row for row in between.ranks}
     clauses |= dict.fromkeys(apart, APART)
 
     def told(finding: Finding) -> Finding:
         unmet = collective_of_call(finding.op or "") in alone.get(finding.trace, ())
         return msgspec.structs.replace(
-            finding if unmet else _without_waiting(finding, left.get(finding.trace, 1.0)),
+            finding if unmet else _without_waiting(finding, _left(finding, rows.get(finding.trace))),
             message=_message(finding.message, UNMET if unmet else clauses[finding.trace]),
             fix=_fix(finding.fix, compared=not unmet and finding.trace not in apart),
         )
@@ -101,9 +101,13 @@ def _fix(fix: str, *, compared: bool) -> str:
     return late[compared] if fix in late else fix
 
 
-def _left(row: RankBetween, between: BetweenRanks, exposed_ms: float) -> float:
-    """The share of what its collectives are exposed for in which a rank waits for no other."""
-    return max(1 - waits_ms(row, between) / exposed_ms, 0.0) if exposed_ms else 1.0
+def _left(finding: Finding, row: RankBetween | None) -> float:
+    """The share of what a finding's collectives are exposed for in which its rank waits for no other."""
+    if row is None or row.in_kinds is None or finding.collectives is msgspec.UNSET:
+        return 1.0
+    kinds = [kind for kind in row.in_kinds if kind.name in finding.collectives]
+    exposed, waits = (sum(getattr(kind, f"{of}_ms_per_step") for kind in kinds) for of in ("exposed", "waits"))
+    return max(1 - waits / exposed, 0.0) if exposed else 1.0
 
 
 def _clause(row: RankBetween, between: BetweenRanks, exposed_ms: float) -> str:
@@ -119,6 +123,9 @@ def _clause(row: RankBetween, between: BetweenRanks, exposed_ms: float) -> str:
         clause += f"{milliseconds(row.waits_ms_per_step)}{per} for others that come late{whom}"
     if before >= LEAST_MS:
         clause += f", and {milliseconds(before)} once for one that began {began} later"
+    if between.missing:
+        noun = "rank" if between.missing == 1 else "ranks"
+        clause += f", besides what it waits for {between.missing} {noun} without a trace"
     waits = waits_ms(row, between)
     if waits < max(LEAST_MS, MOST * exposed_ms):
         return clause
