@@ -31,7 +31,7 @@ from benchmarks.savings.slim import keep
 from benchmarks.savings.whole import prove
 from syncscope import Report
 
-AT_ONCE = 22
+AT_ONCE = 40
 """Processes that import side by side."""
 PATIENCE = 90.0
 """Seconds that one process may take."""
@@ -126,11 +126,14 @@ def start(wanted: tuple[Pair, str], out: Path, scratch: Path) -> Job:
     return Job(pair, mode, out, folder, processes)
 
 
-def missing(out: Path, only: Sequence[str], ranks: int, new: bool = False) -> Iterator[tuple[Pair, str]]:
-    """What is not yet in ``out``: of the ``new`` pairs, which are recorded by windows only, or of all others."""
+def missing(
+    out: Path, only: Sequence[str], ranks: int, new: bool = False, contact: int | None = None
+) -> Iterator[tuple[Pair, str]]:
+    """What is not yet in ``out``: of the ``new`` pairs, which are recorded by windows only, those of one ``contact`` if
+    it is given; or of all others."""
     for pair, mode in itertools.product(pairs(), MODES):
         named = not only or any(f"{pair.name}.{mode}.".startswith(f"{name}.") for name in only)
-        wanted = pair.fresh == new and (mode == "windows" or not new)
+        wanted = pair.fresh == new and (mode == "windows" or not new) and contact in (None, pair.contact)
         if named and wanted and pair.ranks == ranks and not all(trace.exists() for trace in traces(pair, mode, out)):
             yield pair, mode
 
@@ -177,6 +180,7 @@ def main() -> int:
     parser.add_argument("--ranks", type=int, default=1, help="pairs of so many ranks")
     parser.add_argument("--seconds", type=float, default=1e9, help="begin nothing new after so many")
     parser.add_argument("--new", action="store_true", help="the fresh pairs instead, and the patched programs")
+    parser.add_argument("--contact", type=int, help="with --new: only the pairs of this contact")
     parser.add_argument("--programs", type=Path, help="with --new: the folder with the clones of public programs")
     parser.add_argument("--data", type=Path, help="with --new: the folder that benchmarks.public.data filled")
     parser.add_argument("--work", type=Path, default=Path("/tmp/patched"), help="for copies of the clones")
@@ -186,12 +190,13 @@ def main() -> int:
     deadline = time.monotonic() + options.seconds
     if options.programs and options.data:
         prove_patched(options, deadline)
-    wanted = one_size_first(missing(options.out, options.only, options.ranks, options.new))
+    asked = options.out, options.only, options.ranks, options.new, options.contact
+    wanted = one_size_first(missing(*asked))
     with tempfile.TemporaryDirectory() as scratch:
         for begin in range(0, len(wanted), AT_ONCE):
             if time.monotonic() < deadline:
                 record(wanted[begin : begin + AT_ONCE], options.out, Path(scratch), deadline)
-    left = list(missing(options.out, options.only, options.ranks, options.new))
+    left = list(missing(*asked))
     print(f"{len(left)} recordings missing" if left else "all recorded")
     return 1 if left else 0
 

@@ -39,16 +39,20 @@ WARM = 2
 BLOCK_MS = 60
 """Time of a block, within ``FEWEST`` to ``MOST`` steps."""
 FEWEST, MOST = 8, 60
-LONG_MS, LONG_BLOCKS = 300, 8
-"""Time and number of the blocks of a pair that needs time to settle. At the power limit blocks differ by some per cent,
-so there are up to three times as many."""
+LONG_MS, LONG_BLOCKS = 200, 8
+"""Time and least number of the blocks of a pair that needs time to settle. They differ by some per cent, so there are
+up to three times as many."""
 FRESH_NARROW, FRESH_BLOCKS = 0.01, 300
 """``NARROW`` and ``MOST_BLOCKS`` of fresh pairs."""
 FRESH_BLOCK_MS, FRESH_FEWEST = 30, 5
 """``BLOCK_MS`` and ``FEWEST`` of fresh pairs: a shared host is now faster and now slower, for tenths of a second, and
 what two blocks side by side have in common does not count."""
-FRESH_S, LIMITED_S = 10.0, 12.0
+FRESH_S, LIMITED_S = 7.0, 11.0
 """Seconds after which a fresh pair's blocks end, once there are as many as are needed; of one at the power limit."""
+LOOK = 10
+"""Blocks between two looks at the interval, which take as long as one or two blocks."""
+ENOUGH = 0.25
+"""Share of what is near within which an interval is narrow enough, too."""
 RECORD_AFTER_MS = 1500
 """Time of the steps before the first that is recorded: clock, power and temperature settle."""
 
@@ -83,7 +87,8 @@ def settled(before: list[float], after: list[float], narrow: float = NARROW, mos
     the root of their number."""
     measured = Measured.of(before, after)
     least = (measured.high - measured.low) * (len(before) / most) ** 0.5
-    return measured.width <= narrow or least > 2 * measured.allowed
+    width = measured.high - measured.low
+    return width <= max(narrow * measured.step, ENOUGH * measured.allowed) or least > 2 * measured.allowed
 
 
 def timings(program: ModuleType, pair: Pair) -> dict[str, Any]:
@@ -98,7 +103,7 @@ def timings(program: ModuleType, pair: Pair) -> dict[str, Any]:
     warm = max(WARM, round(pair.settle_ms / length))
     fewest = LONG_BLOCKS if pair.settle_ms else BLOCKS
     narrow, most = (FRESH_NARROW, FRESH_BLOCKS) if pair.fresh else (NARROW, MOST_BLOCKS)
-    most = (3 if pair.limited else 2) * LONG_BLOCKS if pair.settle_ms else most
+    most = 3 * LONG_BLOCKS if pair.settle_ms else most
     blocks: dict[str, list[float]] = {name: [] for name in versions}
     clocks, spans = ClockWatch(), {name: list[tuple[int, int]]() for name in versions}
     if pair.limited:
@@ -110,7 +115,8 @@ def timings(program: ModuleType, pair: Pair) -> dict[str, Any]:
     until = time.monotonic() + (LIMITED_S if pair.limited else FRESH_S) if pair.fresh else math.inf
     for done in range(most):
         late = time.monotonic() > until
-        if done >= fewest and agreed(late or settled(blocks["before"], blocks["after"], narrow, most)):
+        looks = done >= fewest and done % LOOK == 0
+        if done >= fewest and agreed(late or (looks and settled(blocks["before"], blocks["after"], narrow, most))):
             break
         for name in order.sample(list(versions), 2):
             begin = time.time_ns()

@@ -48,12 +48,12 @@ def data_of(page: str) -> Any:
 
 
 def test_every_output_says_whether_the_fix_brought_what_was_predicted() -> None:
-    said = "predicted to save 0.202 to 0.54 ms, saved 0.276 ms: as predicted"
+    said = "predicted to save 0.123 to 0.619 ms, saved 0.276 ms: as predicted"
     assert f"\nfixed  {said}\n" in text_diff.to_text(compared())
     assert f"What went: {said}." in markdown_diff.render(compared()).replace("\\", "")
     found = json.loads(compared().to_json())["predicted"]
     assert (found["low_ms"], found["high_ms"], found["outcome"]) == (
-        pytest.approx(0.202, abs=0.001), pytest.approx(0.540, abs=0.001), "as predicted",
+        pytest.approx(0.123, abs=0.001), pytest.approx(0.619, abs=0.001), "as predicted",
     )  # fmt: skip
     assert data_of(page_of())["lines"][1] == ["fixed", said]
 
