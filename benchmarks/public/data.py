@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.public.formats import FORMATS, make_scene
 from benchmarks.public.models import (
     make_checkpoint,
     make_font,
@@ -27,7 +28,7 @@ from benchmarks.public.models import (
     make_torch_home,
 )  # fmt: skip
 from benchmarks.public.pictures import write_picture
-from benchmarks.public.substitutes import make_byte_tokenizer, make_few_polars, make_one_process
+from benchmarks.public.substitutes import SUBSTITUTES
 
 LETTERS = 65
 """Size of the alphabet of the character models."""
@@ -366,17 +367,19 @@ MAKERS: dict[str, Callable[[Path], None]] = {
     "font": make_font,
     "torch_home": make_torch_home,
     "hub_home": make_hub_home,
-    "byte_tokenizer": make_byte_tokenizer,
-    "one_process": make_one_process,
-    "few_polars": make_few_polars,
     "pictures32": make_small_pictures,
     "bees": make_bees,
     "texts": make_texts,
     "ett": make_ett,
     "planetoid": make_planetoid,
-}
+    **FORMATS, **SUBSTITUTES,
+}  # fmt: skip
 
-FROM_PROGRAMS: dict[str, Callable[[Path, Path], None]] = {"checkpoint": make_checkpoint, "sam": make_sam}
+FROM_PROGRAMS: dict[str, Callable[[Path, Path], None]] = {
+    "checkpoint": make_checkpoint,
+    "sam": make_sam,
+    "scene": make_scene,
+}
 """Those that need the clones."""
 
 

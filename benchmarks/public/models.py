@@ -65,6 +65,7 @@ def make_torch_home(folder: Path) -> None:
     checkpoints = folder / "hub/checkpoints"
     checkpoints.mkdir(parents=True)
     torch.save(torchvision.models.resnet18().state_dict(), checkpoints / "resnet18-f37072fd.pth")
+    torch.save(torchvision.models.mobilenet_v2().state_dict(), checkpoints / "mobilenet_v2-b0353104.pth")
     torch.save(torchvision.models.vgg16(init_weights=False).state_dict(), checkpoints / "vgg16-397923af.pth")
 
 

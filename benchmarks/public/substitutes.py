@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 
@@ -38,3 +39,40 @@ def make_few_polars(folder: Path) -> None:
         "class Table:\n    def to_dict(self, **options):\n        return {}\n\n\n"
         "def read_csv(*args, **options):\n    return Table()\n"
     )
+
+
+def make_silent_loggers(folder: Path) -> None:
+    """As much of tensorboard_logger and visdom as programs import of them, which does nothing."""
+    folder.mkdir()
+    (folder / "tensorboard_logger.py").write_text(
+        "class Logger:\n    def __init__(self, logdir, **options):\n        pass\n\n"
+        "    def log_value(self, name, value, step=None):\n        pass\n"
+    )
+    (folder / "visdom.py").write_text("Visdom = None\n")
+
+
+def make_old_gym(folder: Path) -> None:
+    """As much of gym's old interface as a program uses, with gymnasium's environments behind it."""
+    folder.mkdir()
+    (folder / "gym.py").write_text(
+        "import gymnasium\n\n\n"
+        "class Environment:\n    def __init__(self, name):\n        self.new = gymnasium.make(name)\n"
+        "        self.next_seed = None\n        self.action_space = self.new.action_space\n"
+        "        self.observation_space = self.new.observation_space\n"
+        "        self._max_episode_steps = self.new.spec.max_episode_steps\n\n"
+        "    def seed(self, seed):\n        self.next_seed = seed\n\n"
+        "    def reset(self):\n        state, _ = self.new.reset(seed=self.next_seed)\n"
+        "        self.next_seed = None\n        return state\n\n"
+        "    def step(self, action):\n        state, reward, ended, cut, info = self.new.step(action)\n"
+        "        return state, reward, ended or cut, info\n\n\n"
+        "make = Environment\n"
+    )
+
+
+SUBSTITUTES: dict[str, Callable[[Path], None]] = {
+    "byte_tokenizer": make_byte_tokenizer,
+    "one_process": make_one_process,
+    "few_polars": make_few_polars,
+    "silent_loggers": make_silent_loggers,
+    "old_gym": make_old_gym,
+}

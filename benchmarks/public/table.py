@@ -12,7 +12,7 @@ class Program:
     kind: str
     """What it does, as far as the phases of its run are concerned."""
     repository: str
-    """``owner/name`` on GitHub. Its clone is the folder ``name``."""
+    """``owner/name`` on GitHub. Its clone is the folder ``name``, or that in ``RENAMED``."""
     command: str
     """After ``python``; ``{data}`` is the folder that ``data.py`` filled, ``{bin}`` that of Python's own scripts."""
     folder: str = "."
@@ -32,11 +32,15 @@ class Program:
 
     @property
     def clone(self) -> str:
-        return self.repository.split("/")[1]
+        return RENAMED.get(self.repository) or self.repository.split("/")[1]
 
+
+RENAMED = {"Project-MONAI/tutorials": "monai-tutorials"}
+"""The folders of the clones of those that share their name with another."""
 
 COMMITS = {
     "chanwutk/vision_references": "aea0f07fa3a7afb81417d4ee84ac0ab6d4b156d3",
+    "codertimo/BERT-pytorch": "d10dc4f9d5a6f2ca74380f62039526eb7277c671",
     "cornellius-gp/gpytorch": "7c4ec80f0f05cf530348a8a8972d67a11dd26ed2",
     "Diego999/pyGAT": "3664f2dc90cbf971564c0bf186dc794f12446d0c",
     "DLR-RM/stable-baselines3": "e05d2dbe6eda0acd0ef2e316e3e4065677add3eb",
@@ -47,8 +51,13 @@ COMMITS = {
     "facebookresearch/detr": "29901c51d7fe8712168b8d0d64351170bc0f83e0",
     "facebookresearch/dino": "7c446df5b9f45747937fb0d72314eb9f7b66930a",
     "facebookresearch/dlrm": "090956ee2319ddd349a42232958aefccfe3f7b0a",
+    "facebookresearch/ijepa": "52c1ae95d05f743e000e8f10a1f3a79b10cff048",
+    "facebookresearch/schedule_free": "70785b53e778d0e872c0bbb75ff4ee54ee10c291",
     "facebookresearch/segment-anything": "dca509fe793f601edb92606367a655c15ac00fdf",
     "facebookresearch/simsiam": "a7bc1772896d0dad0806c51f0bb6f3b16d290468",
+    "facebookresearch/vicreg": "4e12602fd495af83efd1631fbe82523e6db092e0",
+    "gusye1234/LightGCN-PyTorch": "947ca2b3b1d2d3545b114145710cb06c4e57b3d2",
+    "HobbitLong/SupContrast": "66a8fe53880d6a1084b2e4e0db0a019024d6d41a",
     "huggingface/accelerate": "16cb6eb80dd9aa8b4df1a63ef57863e455d53b83",
     "huggingface/peft": "5d602fdbff04c33c1c4de55cda9d4ae1d7cb7e40",
     "huggingface/pytorch-image-models": "aa4b5850c1543fa488abf260f18390eda46cf85d",
@@ -62,10 +71,15 @@ COMMITS = {
     "Lightning-AI/pytorch-lightning": "7f0c3436cd3f6ad3753125672024fc415cbcb414",
     "locuslab/TCN": "2f8c2b817050206397458dfd1f5a25ce8a32fe65",
     "lucidrains/x-transformers": "9252ed7838021ee61e6c5be0930b3a9a88efdf06",
+    "lululxvi/deepxde": "99b6620386d18cefb1549dddb7b7fe468cfad607",
     "milesial/Pytorch-UNet": "21d7850f2af30a9695bbeea75f3136aa538cfc4a",
+    "mlfoundations/open_clip": "89fb801f1e6087880e951fc8354b8a2077b79c6d",
     "MorvanZhou/PyTorch-Tutorial": "dbe154a9e56635e51c6b0c2ccea8ae36cfb585a7",
     "openai/improved-diffusion": "1bc7bbbdc414d83d4abf2ad8cc1446dc36c4e4d5",
+    "pmixer/SASRec.pytorch": "fde8a9c08febc2c898dc269b1d98ab762c50d2be",
+    "princeton-vl/RAFT": "2888e15a51fa41140771d3f498ed8023cff098d1",
     "ProGamerGov/neural-style-pt": "72514050755394270abf526252cb9ff95c20dcf2",
+    "Project-MONAI/tutorials": "b3c6c998c931d78b61c4d32b37f962a987400f8a",
     "pyg-team/pytorch_geometric": "5c6461b2305ad068a6d61165b3c55852a11aaa41",
     "pyro-ppl/pyro": "ff6ae1c9572591791aae8842bcd702fcf0b46fd6",
     "pytorch-labs/gpt-fast": "32971d3129541c5bfb4f715abc33d1c5f408d204",
@@ -77,14 +91,19 @@ COMMITS = {
     "rosinality/glow-pytorch": "97081ff115a694cf04aeedbd58447f33d242c879",
     "rosinality/vq-vae-2-pytorch": "ef5f67c46f93624163776caec9e0d95063910eca",
     "rtqichen/torchdiffeq": "657943acefa826ef04c025ebeb1ff5e9d60dc268",
+    "sfujim/TD3": "34770ccdcb51df6f6c7d85c1ba7e40d71b940d16",
     "thuml/Time-Series-Library": "4e938a1767106324dd753b2a44832bf870a0252e",
     "tkipf/pygcn": "1600b5b748b3976413d1e307540ccc62605b4d6d",
     "tysam-code/hlb-CIFAR10": "993965202fc4dc05b699a39db33c00f1c7f647fd",
     "UKPLab/sentence-transformers": "504de8bbc4f9b274493fe3682937c448ae6f1b02",
     "ultralytics/ultralytics": "v8.4.190",
     "ultralytics/yolov5": "5081342f04fb287fc2e5f2b5a4e06752b7937b1c",
+    "VainF/DeepLabV3Plus-Pytorch": "4e1087de98bc49d55b9239ae92810ef7368660db",
     "vwxyzjn/cleanrl": "fe8d8a03c41a7ef5b523e2e354bd01c363e786bb",
     "XinJingHao/DRL-Pytorch": "83486646f12d44e4e94a834e495b81a8f2710055",
+    "yanx27/Pointnet_Pointnet2_pytorch": "eb64fe0b4c24055559cea26299cb485dcb43d8dd",
+    "yenchenlin/nerf-pytorch": "63a5a630c9abd62b0f21c08703d0ac2ea7d4b9dd",
+    "yjn870/SRCNN-pytorch": "064dbaac09859f5fa1b35608ab90145e2d60828b",
     "yunjey/pytorch-tutorial": "0500d3df5a2a8080ccfccbc00aca0eacc21818db",
 }
 
@@ -155,6 +174,12 @@ PROGRAMS = (
             " --num_train_epochs 2 --per_device_train_batch_size 8 --eval_strategy steps --eval_steps 40"
             " --logging_steps 10 --report_to none --bf16 False --seed 1",
             environment=HUB),
+    Program("bert", "one loop for training and test, the model goes to the CPU and back to be saved after each epoch",
+            "codertimo/BERT-pytorch",
+            "bert -c {data}/sentences/train.txt -t {data}/sentences/test.txt -v vocabulary -o bert.model -hs 128 -l 3"
+            " -a 4 -b 32 -e 4 -w 2", before="bert-vocab -c {data}/sentences/train.txt -o vocabulary",
+            environment={"PYTHONPATH": "."},
+            data={"bert": "sentences/bert", "bert-vocab": "sentences/bert-vocab"}),
     # Sequences and equations
     Program("tcn-adding", "training, an evaluation in one call after each epoch", "locuslab/TCN",
             "add_test.py --epochs 2 --seq_len 200", folder="TCN/adding_problem"),
@@ -181,6 +206,15 @@ PROGRAMS = (
             "run.py --task_name long_term_forecast --is_training 1 --root_path {data}/ett --data_path ETTh1.csv"
             " --model_id ETTh1_96_96 --model DLinear --data ETTh1 --features M"
             " --train_epochs 2 --num_workers 4", data={"sktime": "ett/sktime", "patoolib.py": "ett/patoolib.py"}),
+    Program("deepxde-ode", "10,000 steps in one call of train, a test every 1000", "lululxvi/deepxde", "ode_2nd.py",
+            folder="examples/pinn_forward", environment={"PYTHONPATH": ".", "DDE_BACKEND": "pytorch"}),
+    Program("sasrec", "recommendation: batches by forked processes, an evaluation of one user at a time",
+            "pmixer/SASRec.pytorch",
+            "main.py --dataset ratings --train_dir default --maxlen 50 --num_epochs 40 --device cuda", folder="python",
+            data={"python/data/ratings.txt": "ratings/ratings.txt"}),
+    Program("lightgcn", "recommendation over a sparse graph: a test before the first and after the tenth epoch",
+            "gusye1234/LightGCN-PyTorch", "main.py --bpr_batch 512 --epochs 11 --seed 1", folder="code",
+            data={"data/gowalla/train.txt": "gowalla/train.txt", "data/gowalla/test.txt": "gowalla/test.txt"}),
     # Pictures
     Program("mnist", "training, evaluation", "pytorch/examples", "main.py --epochs 2", folder="mnist", data=MNIST),
     Program("mnist-rnn", "training, evaluation", "pytorch/examples", "main.py --accel --epochs 2",
@@ -249,6 +283,45 @@ PROGRAMS = (
             "neural_style.py -style_image {data}/imagefolder/val/c0/0.jpg -content_image"
             " {data}/imagefolder/val/c1/0.jpg -model_file {data}/vgg19/vgg19.pth -disable_check -image_size 256"
             " -num_iterations 400 -print_iter 50 -save_iter 100 -gpu 0 -seed 1"),
+    Program("schedule-free", "an optimizer that is switched to evaluation and back", "facebookresearch/schedule_free",
+            "main.py --epochs 4", folder="examples/mnist", environment={"PYTHONPATH": "."},
+            data={"examples/data": "mnist"}),
+    Program("supcon", "contrastive training of two views, checkpoints", "HobbitLong/SupContrast",
+            "main_supcon.py --dataset path --data_folder {data}/imagefolder/train --mean (0.5,0.5,0.5)"
+            " --std (0.5,0.5,0.5) --model resnet18 --batch_size 64 --num_workers 8 --epochs 8 --save_freq 4 --cosine",
+            data={"tensorboard_logger.py": "silent_loggers/tensorboard_logger.py"}),
+    Program("clip", "two encoders with one loss, AMP in bfloat16, a checkpoint an epoch", "mlfoundations/open_clip",
+            "-m open_clip_train.main --dataset-type synthetic --train-num-samples 3840 --model ViT-S-32-alt"
+            " --batch-size 64 --epochs 2 --warmup 10 --workers 4 --precision amp_bf16 --log-every-n-steps 5",
+            environment={"PYTHONPATH": "src"}),
+    Program("srcnn", "patches from a file by workers: training, an evaluation of one picture at a time",
+            "yjn870/SRCNN-pytorch",
+            "train.py --train-file {data}/patches/train.h5 --eval-file {data}/patches/eval.h5 --outputs-dir out"
+            " --num-epochs 6"),
+    Program("monai-array", "segmentation: training, sliding windows with a metric every second epoch",
+            "Project-MONAI/tutorials", "unet_training_array.py", folder="2d_segmentation/torch"),
+    Program("monai-dict", "segmentation of four crops a picture, sliding windows with a metric every second epoch",
+            "Project-MONAI/tutorials", "unet_training_dict.py", folder="2d_segmentation/torch"),
+    Program("deeplab", "segmentation by DataParallel: a loop of steps without end, validation every 40",
+            "VainF/DeepLabV3Plus-Pytorch",
+            "main.py --data_root {data}/voc --model deeplabv3plus_mobilenet --crop_size 129 --batch_size 8"
+            " --total_itrs 120 --val_interval 40", data={"visdom.py": "silent_loggers/visdom.py"}),
+    Program("raft", "optical flow by DataParallel with AMP: 12 rounds a step, a loop of steps without end",
+            "princeton-vl/RAFT",
+            "train.py --stage kitti --gpus 0 --num_steps 120 --batch_size 4 --image_size 160 256 --mixed_precision",
+            environment={"PYTHONPATH": "core"}, data={"datasets/KITTI": "kitti"}),
+    Program("nerf", "rays of a scene: resumed near the end, training, pictures without gradients every 200 steps",
+            "yenchenlin/nerf-pytorch",
+            "run_nerf.py --config configs/lego.txt --datadir {data}/scene --ft_path {data}/scene/199400.tar"
+            " --i_print 20 --i_testset 200 --i_weights 200 --i_video 1000000"),
+    Program("pointnet", "points: changed by NumPy before each step, training and test",
+            "yanx27/Pointnet_Pointnet2_pytorch",
+            "train_classification.py --model pointnet_cls --num_category 10 --num_point 512 --epoch 10 --log_dir one",
+            data={"data/modelnet40_normal_resampled": "modelnet"}),
+    Program("pointnet2", "points: 640 rounds of sampling in each forward, training and test",
+            "yanx27/Pointnet_Pointnet2_pytorch",
+            "train_classification.py --model pointnet2_cls_ssg --num_category 10 --num_point 512 --epoch 6"
+            " --log_dir two", data={"data/modelnet40_normal_resampled": "modelnet"}, seconds=150),
     # Detection
     Program("torchvision-detection", "detection: training", "chanwutk/vision_references",
             "train.py --data-path {data}/coco --dataset coco --model fasterrcnn_mobilenet_v3_large_320_fpn --epochs 1"
@@ -300,6 +373,9 @@ PROGRAMS = (
             "train_fabric.py --num-envs 2 --total-timesteps 4096", folder="examples/fabric/reinforcement_learning"),
     Program("sb3-pytest", "pytest: 40 short trainings of agents", "DLR-RM/stable-baselines3",
             "-m pytest -q -p no:cacheprovider tests/test_run.py", environment={"PYTHONPATH": "."}),
+    Program("td3", "a policy's steps with an update each, of the actor every second; evaluation before the first",
+            "sfujim/TD3", "main.py --env Pendulum-v1 --start_timesteps 1000 --eval_freq 1500 --max_timesteps 4500",
+            data={"gym.py": "old_gym/gym.py"}),
     # Graphs
     Program("gat", "training on one graph, validates in each step", "pytorch/examples", "main.py --epochs 300",
             folder="gat", data={"gat/cora": "cora"}),
@@ -341,6 +417,12 @@ PROGRAMS = (
             " --world-size 1 --rank 0 --dist-url tcp://127.0.0.1:{port} --seed 1"),
     Program("barlowtwins", "spawned workers, DDP: self-supervised training, an optimizer of its own",
             "facebookresearch/barlowtwins", BARLOW),
+    Program("ijepa", "processes of multiprocessing, DDP of three networks: a closure for each step, timed by events",
+            "facebookresearch/ijepa", "main.py --fname {data}/ijepa/config.yaml --devices cuda:0"),
+    Program("vicreg", "torchrun with one process, DDP: training that logs once a minute, a checkpoint an epoch",
+            "facebookresearch/vicreg",
+            "main_vicreg.py --data-dir {data}/imagefolder --arch resnet50 --mlp 512-512-512 --epochs 5 --batch-size 64"
+            " --num-workers 8 --base-lr 0.02", launcher=ONE),
     Program("ten-steps-alone", "torchrun with one process, 10 steps", "pytorch/examples",
             "multigpu_torchrun.py 1 1 --batch_size 205", folder="distributed/ddp-tutorial-series",
             launcher=ONE, inside=True),

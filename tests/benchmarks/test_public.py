@@ -42,6 +42,7 @@ def test_every_program_has_a_commit_and_data_that_is_made() -> None:
     made = {*data.MAKERS, "checkpoint"}
     assert len({program.name for program in PROGRAMS}) == len(PROGRAMS)
     assert {program.repository for program in PROGRAMS} == set(COMMITS)
+    assert len({program.clone for program in PROGRAMS}) == len(COMMITS)
     assert {target.split("/")[0] for program in PROGRAMS for target in program.data.values()} <= made
 
 
