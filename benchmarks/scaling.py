@@ -35,7 +35,7 @@ prepare_numpy()
 import json, sys, time
 from syncscope import rules
 from syncscope.analysis.merge import merge
-from syncscope.analysis.rank import Job, estimate_report, make_report
+from syncscope.analysis.rank import Job, estimate_report, make_report, prepare_savings
 from syncscope.report import text
 from syncscope.timeline import Timeline
 from syncscope.trace.reader import load
@@ -48,7 +48,8 @@ timeline = Timeline(trace)
 hits, not_checked = rules.find(timeline)
 timeline.info()
 times.append(time.process_time())
-report = estimate_report(*make_report(timeline, hits, not_checked, job))
+prepared = prepare_savings(timeline, hits, job)
+report = estimate_report(make_report(timeline, hits, not_checked, job, prepared), prepared)
 times.append(time.process_time())
 report = merge([report])
 report.to_json(), text.to_text(report)

@@ -22,6 +22,7 @@ from syncscope.analysis.judged import judged_of
 from syncscope.analysis.merge import merge
 from syncscope.estimate import (
     MOST_PEERS,
+    Estimate,
     Peer,
     Prepared,
     Program,
@@ -154,16 +155,17 @@ def _analyze_trace(trace: Trace, job: Job) -> tuple[Results, bytes]:
         # In the order in which this thread waits for it.
         _ = beside.begin(lambda: timeline.launching) if beside.threaded else None
         program = beside.begin(lambda: compile_program(timeline)) if job.report and beside.threaded else None
+        misfit = beside.begin(lambda: _misfit_of(program())) if program else None
         not_checked = beside.begin(lambda: rules.find_unchecked(timeline) if job.report else [])
         _ = beside.begin(timeline.info) if beside.threaded else None
-        misfit = beside.begin(lambda: _misfit_of(program())) if program else None
         hits = rules.find_hits(timeline)
         # Without a thread, before the replay takes memory.
         drawn = beside.begin(lambda: [draw_lanes(timeline, hits, job.max_bars)] if job.max_bars else [])
         if job.report:
-            report, prepared = make_report(timeline, hits, (), job, program)
+            prepared = prepare_savings(timeline, hits, job, program)
             prepared = replace(prepared, misfit=misfit()) if misfit and prepared.program else prepared
-            report = msgspec.structs.replace(estimate_report(report, prepared), not_checked=tuple(not_checked()))
+            estimate = estimate_savings(prepared)
+            report = give_savings(make_report(timeline, hits, not_checked(), job, prepared), prepared, estimate)
             peers = find_peer(report, prepared)
             kept = prepared.to_bytes() if peers and job.several else NOTHING_KEPT
         pictures = drawn()
@@ -179,7 +181,8 @@ def _analyze_merged(traces: Sequence[Trace], job: Job) -> tuple[Results, bytes]:
         if job.max_bars:
             pictures.append(draw_lanes(timeline, hits, job.max_bars // len(traces)))
         if job.report:
-            pairs.append(make_report(timeline, hits, not_checked, job))
+            prepared = prepare_savings(timeline, hits, job)
+            pairs.append((make_report(timeline, hits, not_checked, job, prepared), prepared))
     reports = estimate_together(pairs)
     report = merge(reports) if reports else EMPTY_REPORT
     return Results(report=report, pictures=tuple(pictures)), NOTHING_KEPT
@@ -207,21 +210,20 @@ def _misfit_of(program: Program | None) -> float | None:
     return None if program is None else find_misfit(program)
 
 
-def make_report(
-    timeline: Timeline,
-    hits: Sequence[Hit],
-    not_checked: Sequence[NotChecked],
-    job: Job,
-    program: Callable[[], Program | None] | None = None,
-) -> tuple[Report, Prepared]:
-    """The report on one trace, still without savings, and what estimating them needs. ``program`` returns the trace's,
-    where it is compiled already.
-
-    The findings whose savings are wanted come first in the report.
-    """
+def prepare_savings(
+    timeline: Timeline, hits: Sequence[Hit], job: Job, program: Callable[[], Program | None] | None = None
+) -> Prepared:
+    """What estimating the savings that are wanted needs. ``program`` returns the trace's, where it is compiled
+    already."""
     wanted = [hit for hit in hits if hit.finding.rule in job.codes and hit.finding.site_source != "count"]
-    prepared = prepare(timeline, wanted, job.bare_ms, program)
-    estimated = {hit.finding.number for hit in wanted}
+    return prepare(timeline, wanted, job.bare_ms, program)
+
+
+def make_report(
+    timeline: Timeline, hits: Sequence[Hit], not_checked: Sequence[NotChecked], job: Job, prepared: Prepared
+) -> Report:
+    """The report on one trace, still without savings. The findings that are ``prepared`` come first in it."""
+    estimated = {finding.number for finding in prepared.findings}
     others = tuple(hit.finding for hit in hits if hit.finding.number not in estimated)
     info = timeline.info()
     if job.hta and not timeline.only_counted:
@@ -229,12 +231,16 @@ def make_report(
 
         info = msgspec.structs.replace(info, hta=run_analyses(timeline.trace))
     findings = (*prepared.findings, *others)
-    return Report(tool=TOOL, traces=(info,), findings=findings, not_checked=tuple(not_checked)), prepared
+    return Report(tool=TOOL, traces=(info,), findings=findings, not_checked=tuple(not_checked))
 
 
 def estimate_report(report: Report, prepared: Prepared, peers: Sequence[Peer] = ()) -> Report:
     """The report on one trace with its savings, estimated among ``peers``, or alone."""
-    estimate = estimate_savings(prepared, peers)
+    return give_savings(report, prepared, estimate_savings(prepared, peers))
+
+
+def give_savings(report: Report, prepared: Prepared, estimate: Estimate) -> Report:
+    """The report on one trace with what was estimated."""
     (info,) = report.traces
     return msgspec.structs.replace(
         report,

@@ -54,7 +54,7 @@ def pinned_rate(timeline: Timeline, direction: str) -> Rate:
     if shown.any():
         rates = copies.bytes[shown] / np.maximum(copies.dur[shown] - COPY_START, 1.0)
         return Rate(float(np.median(rates)), None)
-    name = timeline.info().device or ""
+    name = timeline.device_name or ""
     known = next((rate for part, rate in MEASURED_RATES.items() if part in name), None)
     what = f"pinned copies are taken to run at {known or USUAL_RATE:.0f} GB/s"
     return Rate(known or USUAL_RATE, f"{what}, as measured on {name}" if known else f"{what}: the trace has none")

@@ -192,23 +192,26 @@ def _is_launched_in_a_row(launch: Ints, calls: Calls, ops: Ops) -> Bools:
     last = last_before(ts, tid, pauses, calls.ts, calls.tid)
     undisturbed = (last < 0) | (calls.end[last] <= calls.ts[before])
     apart, pace = ts - calls.end[before], _pace(calls, commands)
-    slow_op = (apart <= SLOW_PACE) & (apart - _time_in_op(launch[known], calls, ops) <= pace)
-    in_a_row[known] = ((apart <= pace) | slow_op) & undisturbed
+    close = apart <= pace
+    slow = np.flatnonzero(~close & (apart <= SLOW_PACE))
+    close[slow] = apart[slow] - _time_in_op(launch[known[slow]], calls, ops) <= pace
+    in_a_row[known] = close & undisturbed
     return in_a_row
 
 
 def _time_in_op(launch: Ints, calls: Calls, ops: Ops) -> Ints:
     """Nanoseconds that each of some launches (n,), rows of ``calls``, comes behind the begin of the op of PyTorch that
     makes it, 0 where none does."""
-    nothing = np.zeros(len(launch), dtype=np.int64)
-    if not len(ops):
-        return nothing
-    op = ops.around(calls)[launch]
-    own, parent = np.append(ops.named(OWN_OP.match), False), np.append(ops.nesting.parent, -1)
-    op = np.where(own[op], op, -1)
-    while len(inner := np.flatnonzero(own[parent[op]])):
-        op[inner] = parent[op[inner]]
-    return np.where(op >= 0, np.maximum(calls.ts[launch] - np.append(ops.ts, 0)[op], 0), nothing)
+    time = np.zeros(len(launch), dtype=np.int64)
+    if not len(launch) or not len(ops):
+        return time
+    own, op = ops.named(OWN_OP.match), ops.around(calls)[launch]
+    made = np.flatnonzero((op >= 0) & own[op])
+    op = op[made]
+    while len(inner := np.flatnonzero(((parent := ops.nesting.parent[op]) >= 0) & own[parent])):
+        op[inner] = parent[inner]
+    time[made] = np.maximum(calls.ts[launch[made]] - ops.ts[op], 0)
+    return time
 
 
 def _pace(calls: Calls, commands: Ints) -> float:

@@ -41,7 +41,7 @@ def describe(timeline: Timeline) -> TraceInfo:
         path=trace.path,
         rank=trace.rank,
         world_size=trace.world_size,
-        device=_name_device(timeline) or (recording.device if recording else None),
+        device=timeline.device_name,
         torch=recording.torch if recording else None,
         has=timeline.has,
         steps=timeline.step_figures,
@@ -218,10 +218,12 @@ def _before_first_work(timeline: Timeline) -> tuple[str, ...]:
     )
 
 
-def _name_device(timeline: Timeline) -> str | None:
-    """ROCm may list devices under other numbers than it uses: then the one name that all of them have."""
+def name_device(timeline: Timeline) -> str | None:
+    """What the trace calls the device, else its recording. ROCm may list devices under other numbers than it uses: then
+    the one name that all of them have."""
     names = {device.id: device.name for device in timeline.trace.devices}
-    if timeline.device in names:
-        return names[timeline.device]
-    every = set(names.values())
-    return every.pop() if len(every) == 1 else None
+    every, recording = set(names.values()), timeline.trace.recording
+    name = names.get(timeline.device) if timeline.device is not None else None
+    if name is None and len(every) == 1:
+        name = every.pop()
+    return name or (recording.device if recording else None)

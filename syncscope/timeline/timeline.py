@@ -22,7 +22,7 @@ from syncscope.timeline.copies import HOST_COPIES, find_copies
 from syncscope.timeline.copy_ops import CopyOps
 from syncscope.timeline.disagreement import Disagreement
 from syncscope.timeline.host_idle import find_idle_frames
-from syncscope.timeline.info import describe, measure_steps
+from syncscope.timeline.info import describe, measure_steps, name_device
 from syncscope.timeline.intervals import Ints, Union
 from syncscope.timeline.kernel_lines import Lines, find_kernel_lines
 from syncscope.timeline.late_peers import find_waiting
@@ -413,6 +413,11 @@ class Timeline(Tables):
             return False
         tables = [self.trace.rows[name] for name in ("runtime", "device", "ops")]
         return not (len(self.steps) or recording.sites or recording.bare or any(len(table) for table in tables))
+
+    @cached_property
+    def device_name(self) -> str | None:
+        """What the trace or its recording calls the device."""
+        return name_device(self)
 
     @cached_property
     def step_figures(self) -> StepFigures:

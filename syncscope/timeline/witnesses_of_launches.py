@@ -118,12 +118,13 @@ def about_launching_ops(timeline: Timeline) -> tuple[Disagreement, ...]:
         row = row[~launching[row]]
         launching[row] = True
         row = ops.nesting.parent[row]
-    silent = np.flatnonzero(~launching)
+    commanded = np.sort(calls.ts[commands])
+    _, silent = _rows_between(commanded, ops.ts, np.flatnonzero(~launching))
     silent = silent[~are_warming_up(timeline.warm_ups, ops.ts[silent], ops.end[silent], ops.tid[silent])]
     texts = timeline.trace.rows["ops"].texts["name"]
     name, names = texts.codes.astype(np.int64), texts.names
     launched, times = (np.bincount(name[rows], minlength=len(names)) for rows in (launching, slice(None)))
-    group, rows = _rows_between(np.sort(calls.ts[commands]), ops.ts, silent)
+    group, rows = _rows_between(commanded, ops.ts, silent)
     # A pair is a group and a name that is in it.
     pair, pairs = rank(group * len(names) + name[rows])
     here, kind, of_group = np.bincount(pair, minlength=pairs), np.empty(pairs, np.int64), np.empty(pairs, np.int64)
@@ -139,9 +140,8 @@ def about_launching_ops(timeline: Timeline) -> tuple[Disagreement, ...]:
 def _rows_between(commands: Ints, ts: Ints, rows: Ints) -> tuple[Ints, Ints]:
     """Those of some rows, in order of ``ts``, of which more than ``MOST_ON_HOST`` begin between the same two
     ``commands``: the number of their group, and the rows."""
-    between = np.searchsorted(commands, ts[rows])
-    begins = np.flatnonzero(np.diff(between, prepend=-1))
-    sizes = np.diff(begins, append=len(rows))
+    begins = np.searchsorted(ts[rows], commands, side="right")
+    sizes = np.diff(begins, prepend=0, append=len(rows))
     many = sizes[sizes > MOST_ON_HOST]
     return np.repeat(np.arange(len(many)), many), rows[np.repeat(sizes > MOST_ON_HOST, sizes)]
 

@@ -232,7 +232,7 @@ def name_surroundings(group: Group) -> Iterator[str]:
     if waits_for_peer(group):
         yield LATE_PEER
     yield from _contexts(group)
-    if GEFORCE in (group.timeline.info().device or ""):
+    if GEFORCE in (group.timeline.device_name or ""):
         yield NO_PEER_ACCESS
     if _many_small(group):
         yield "many-small"
