@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 NOTHING_RECORDED = 3
 
+LAUNCHERS = frozenset({"accelerate", "deepspeed", "lightning", "lightning_fabric", "torch"})
+"""Packages whose modules, run with ``-m``, start a program that is not theirs."""
+
 
 class ScriptCommand(AnyCommand):
     """Leaves everything after the script's name, or after ``-m MODULE``, to the script."""
@@ -76,8 +79,9 @@ def project_of(name: str, module: str | None) -> tuple[Path, tuple[str, ...]]:
     from syncscope.policy import own_packages
 
     start = Path.cwd() if module else Path(name).resolve().parent
-    own = (*own_packages(start), *((module.split(".")[0],) if module else ()))
-    return project_root(start), own
+    package = (module or "").split(".")[0]
+    run = (package,) if package and package not in LAUNCHERS else ()
+    return project_root(start), (*own_packages(start), *run)
 
 
 def stem_of(name: str, module: str | None) -> str:

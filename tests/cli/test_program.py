@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import typer
 
-from syncscope.cli.program import loader, run
+from syncscope.cli.program import loader, project_of, run
 
 PROGRAM = """
 import warnings
@@ -48,3 +48,11 @@ def test_what_is_no_script_is_wrong_usage(tmp_path: Path, name: str, why: str) -
     with pytest.raises(typer.BadParameter, match=r"(gone\.py|folder): ") as raised:
         loader(str(tmp_path / name), is_module=False)
     assert raised.value.message.endswith(f"{name}: {why}.")
+
+
+@pytest.mark.parametrize(
+    ("module", "own"),
+    [("tool.train", ("tool",)), ("torch.distributed.run", ()), ("accelerate.commands.launch", ())],
+)
+def test_a_launcher_is_no_package_of_the_users(module: str, own: tuple[str, ...]) -> None:
+    assert project_of(module, module)[1] == own
