@@ -173,6 +173,15 @@ def make_kitti(folder: Path) -> None:
         cv2.imwrite(str(top / f"flow_occ/{number:06d}_10.png"), np.dstack([valid, flow[:, :, ::-1]]).astype(np.uint16))
 
 
+def make_completions(folder: Path) -> None:
+    """Tokens of a beginning and of what follows it, a pair a line."""
+    rng = np.random.default_rng(38)
+    folder.mkdir()
+    for split, size in (("train", 640), ("valid", 96)):
+        rows = [{name: rng.integers(0, 50_000, 40).tolist() for name in ("context", "completion")} for _ in range(size)]
+        (folder / f"{split}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
 FORMATS: dict[str, Callable[[Path], None]] = {
     "ratings": make_ratings,
     "gowalla": make_gowalla,
@@ -182,4 +191,5 @@ FORMATS: dict[str, Callable[[Path], None]] = {
     "ijepa": make_ijepa,
     "voc": make_voc,
     "kitti": make_kitti,
+    "completions": make_completions,
 }

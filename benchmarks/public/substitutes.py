@@ -69,10 +69,19 @@ def make_old_gym(folder: Path) -> None:
     )
 
 
+def make_no_window(folder: Path) -> None:
+    """As much of OpenCV as a game shows itself with: there is no window."""
+    folder.mkdir()
+    (folder / "cv2.py").write_text(
+        "FONT_HERSHEY_DUPLEX = 0\n\n\ndef putText(*args, **options):\n    pass\n\n\nimshow = waitKey = putText\n"
+    )
+
+
 SUBSTITUTES: dict[str, Callable[[Path], None]] = {
     "byte_tokenizer": make_byte_tokenizer,
     "one_process": make_one_process,
     "few_polars": make_few_polars,
     "silent_loggers": make_silent_loggers,
     "old_gym": make_old_gym,
+    "no_window": make_no_window,
 }

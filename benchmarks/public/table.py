@@ -39,6 +39,7 @@ RENAMED = {"Project-MONAI/tutorials": "monai-tutorials"}
 """The folders of the clones of those that share their name with another."""
 
 COMMITS = {
+    "Andras7/word2vec-pytorch": "36b93a503e8b3b5448abbc0e18f2a6bd3e017fc9",
     "chanwutk/vision_references": "aea0f07fa3a7afb81417d4ee84ac0ab6d4b156d3",
     "codertimo/BERT-pytorch": "d10dc4f9d5a6f2ca74380f62039526eb7277c671",
     "cornellius-gp/gpytorch": "7c4ec80f0f05cf530348a8a8972d67a11dd26ed2",
@@ -62,16 +63,20 @@ COMMITS = {
     "huggingface/peft": "5d602fdbff04c33c1c4de55cda9d4ae1d7cb7e40",
     "huggingface/pytorch-image-models": "aa4b5850c1543fa488abf260f18390eda46cf85d",
     "huggingface/trl": "f2cd57710ae345ea6428ae95363267fcf38a3dc8",
+    "ikostrikov/pytorch-flows": "bf12ed91b86867b38d74982f5e2d44c248604df9",
     "karpathy/llama2.c": "350e04fe35433e6d2941dce5a1f53308f87058eb",
     "karpathy/makemore": "988aa59e4d8fefa526d06f3b453ad116258398d4",
     "karpathy/minGPT": "37baab71b9abea1b76ab957409a1cc2fbfba8a26",
     "karpathy/nanoGPT": "3adf61e154c3fe3fca428ad6bc3818b27a3b8291",
     "karpathy/ng-video-lecture": "52201428ed7b46804849dea0b3ccf0de9df1a5c3",
     "KellerJordan/cifar10-airbench": "f1c599c4af24aca803e3e65a6a7e52a502e09d0e",
+    "leftthomas/SRGAN": "7ddfdf27273c42d858ec52cab5ca1cbfca81d0be",
     "Lightning-AI/pytorch-lightning": "7f0c3436cd3f6ad3753125672024fc415cbcb414",
+    "locuslab/fast_adversarial": "54f728755e71857b632882ba6d6cef22f56e2172",
     "locuslab/TCN": "2f8c2b817050206397458dfd1f5a25ce8a32fe65",
     "lucidrains/x-transformers": "9252ed7838021ee61e6c5be0930b3a9a88efdf06",
     "lululxvi/deepxde": "99b6620386d18cefb1549dddb7b7fe468cfad607",
+    "microsoft/LoRA": "c4593f060e6a368d7bb5af5273b8e42810cdef90",
     "milesial/Pytorch-UNet": "21d7850f2af30a9695bbeea75f3136aa538cfc4a",
     "mlfoundations/open_clip": "89fb801f1e6087880e951fc8354b8a2077b79c6d",
     "MorvanZhou/PyTorch-Tutorial": "dbe154a9e56635e51c6b0c2ccea8ae36cfb585a7",
@@ -92,12 +97,14 @@ COMMITS = {
     "rosinality/vq-vae-2-pytorch": "ef5f67c46f93624163776caec9e0d95063910eca",
     "rtqichen/torchdiffeq": "657943acefa826ef04c025ebeb1ff5e9d60dc268",
     "sfujim/TD3": "34770ccdcb51df6f6c7d85c1ba7e40d71b940d16",
+    "shaoxiongji/federated-learning": "5a9da1acd210aef030ff3841665c6d0cc0c8be23",
     "thuml/Time-Series-Library": "4e938a1767106324dd753b2a44832bf870a0252e",
     "tkipf/pygcn": "1600b5b748b3976413d1e307540ccc62605b4d6d",
     "tysam-code/hlb-CIFAR10": "993965202fc4dc05b699a39db33c00f1c7f647fd",
     "UKPLab/sentence-transformers": "504de8bbc4f9b274493fe3682937c448ae6f1b02",
     "ultralytics/ultralytics": "v8.4.190",
     "ultralytics/yolov5": "5081342f04fb287fc2e5f2b5a4e06752b7937b1c",
+    "uvipen/Tetris-deep-Q-learning-pytorch": "aaa937679989e6008f3daec583d989447b4824fc",
     "VainF/DeepLabV3Plus-Pytorch": "4e1087de98bc49d55b9239ae92810ef7368660db",
     "vwxyzjn/cleanrl": "fe8d8a03c41a7ef5b523e2e354bd01c363e786bb",
     "XinJingHao/DRL-Pytorch": "83486646f12d44e4e94a834e495b81a8f2710055",
@@ -207,7 +214,8 @@ PROGRAMS = (
             " --model_id ETTh1_96_96 --model DLinear --data ETTh1 --features M"
             " --train_epochs 2 --num_workers 4", data={"sktime": "ett/sktime", "patoolib.py": "ett/patoolib.py"}),
     Program("deepxde-ode", "10,000 steps in one call of train, a test every 1000", "lululxvi/deepxde", "ode_2nd.py",
-            folder="examples/pinn_forward", environment={"PYTHONPATH": ".", "DDE_BACKEND": "pytorch"}),
+            folder="examples/pinn_forward", environment={"PYTHONPATH": ".", "DDE_BACKEND": "pytorch"},
+            seconds=150),
     Program("sasrec", "recommendation: batches by forked processes, an evaluation of one user at a time",
             "pmixer/SASRec.pytorch",
             "main.py --dataset ratings --train_dir default --maxlen 50 --num_epochs 40 --device cuda", folder="python",
@@ -215,6 +223,15 @@ PROGRAMS = (
     Program("lightgcn", "recommendation over a sparse graph: a test before the first and after the tenth epoch",
             "gusye1234/LightGCN-PyTorch", "main.py --bpr_batch 512 --epochs 11 --seed 1", folder="code",
             data={"data/gowalla/train.txt": "gowalla/train.txt", "data/gowalla/test.txt": "gowalla/test.txt"}),
+    Program("word2vec", "sparse gradients of embeddings, an optimizer an epoch", "Andras7/word2vec-pytorch",
+            "-m word2vec.trainer", environment={"PYTHONPATH": "."}, data={"input.txt": "wikitext/train.txt"}),
+    Program("lora-gpt2", "torchrun with one process, DDP of which a part is trained: evaluates every 60 steps",
+            "microsoft/LoRA",
+            "src/gpt2_ft.py --platform local --train_data {data}/completions/train.jsonl --valid_data"
+            " {data}/completions/valid.jsonl --train_batch_size 8 --valid_batch_size 8 --seq_len 128"
+            " --model_card gpt2.sm --lora_dim 4 --lora_alpha 32 --lora_dropout 0.1 --clip 1.0 --label_smooth 0.1"
+            " --max_epoch 2 --log_interval 10 --eval_interval 60 --save_interval 80 --work_dir out",
+            folder="examples/NLG", environment={"PYTHONPATH": "."}, launcher=ONE),
     # Pictures
     Program("mnist", "training, evaluation", "pytorch/examples", "main.py --epochs 2", folder="mnist", data=MNIST),
     Program("mnist-rnn", "training, evaluation", "pytorch/examples", "main.py --accel --epochs 2",
@@ -322,6 +339,15 @@ PROGRAMS = (
             "yanx27/Pointnet_Pointnet2_pytorch",
             "train_classification.py --model pointnet2_cls_ssg --num_category 10 --num_point 512 --epoch 6"
             " --log_dir two", data={"data/modelnet40_normal_resampled": "modelnet"}, seconds=150),
+    Program("flows", "training, two passes over whole sets an epoch", "ikostrikov/pytorch-flows",
+            "main.py --dataset MOONS --flow realnvp --epochs 3"),
+    Program("federated", "ten models of clients in turn, their mean; a test at the end",
+            "shaoxiongji/federated-learning",
+            "main_fed.py --dataset mnist --iid --model cnn --num_channels 1 --epochs 6 --gpu 0",
+            data={"../data/mnist": "mnist"}),
+    Program("adversarial", "20 steps of an attack before each step, with masks", "locuslab/fast_adversarial",
+            "train_mnist.py --attack pgd --attack-iters 20 --alpha 0.1 --epochs 3", folder="MNIST",
+            data={"mnist-data": "mnist"}),
     # Detection
     Program("torchvision-detection", "detection: training", "chanwutk/vision_references",
             "train.py --data-path {data}/coco --dataset coco --model fasterrcnn_mobilenet_v3_large_320_fpn --epochs 1"
@@ -355,6 +381,9 @@ PROGRAMS = (
             folder="implementations/acgan", data={"data/mnist": "mnist"}),
     Program("gan-tutorial", "two networks, pictures at the end of an epoch", "yunjey/pytorch-tutorial", "main.py",
             folder="tutorials/03-advanced/generative_adversarial_network", data={"tutorials/data": "mnist1k"}),
+    Program("srgan", "two networks in turn, evaluates one picture at a time", "leftthomas/SRGAN",
+            "train.py --num_epochs 4", data={"data/DIV2K_train_HR": "pets", "data/DIV2K_valid_HR":
+                                              "bsds/BSDS300/images/test"}),
     # Reinforcement learning
     Program("cleanrl-ppo", "rollouts, updates", "vwxyzjn/cleanrl", "cleanrl/ppo.py --total-timesteps 6000"),
     Program("cleanrl-dqn", "a policy's steps, an update every tenth", "vwxyzjn/cleanrl",
@@ -376,6 +405,9 @@ PROGRAMS = (
     Program("td3", "a policy's steps with an update each, of the actor every second; evaluation before the first",
             "sfujim/TD3", "main.py --env Pendulum-v1 --start_timesteps 1000 --eval_freq 1500 --max_timesteps 4500",
             data={"gym.py": "old_gym/gym.py"}),
+    Program("tetris", "a game: a policy's steps, an update at the end of each", "uvipen/Tetris-deep-Q-learning-pytorch",
+            "train.py --num_epochs 150 --replay_memory_size 3000 --num_decay_epochs 100",
+            data={"cv2.py": "no_window/cv2.py"}),
     # Graphs
     Program("gat", "training on one graph, validates in each step", "pytorch/examples", "main.py --epochs 300",
             folder="gat", data={"gat/cora": "cora"}),
@@ -418,7 +450,7 @@ PROGRAMS = (
     Program("barlowtwins", "spawned workers, DDP: self-supervised training, an optimizer of its own",
             "facebookresearch/barlowtwins", BARLOW),
     Program("ijepa", "processes of multiprocessing, DDP of three networks: a closure for each step, timed by events",
-            "facebookresearch/ijepa", "main.py --fname {data}/ijepa/config.yaml --devices cuda:0"),
+            "facebookresearch/ijepa", "main.py --fname {data}/ijepa/config.yaml --devices cuda:0", seconds=150),
     Program("vicreg", "torchrun with one process, DDP: training that logs once a minute, a checkpoint an epoch",
             "facebookresearch/vicreg",
             "main_vicreg.py --data-dir {data}/imagefolder --arch resnet50 --mlp 512-512-512 --epochs 5 --batch-size 64"
