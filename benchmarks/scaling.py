@@ -35,7 +35,7 @@ prepare_numpy()
 import json, sys, time
 from syncscope import rules
 from syncscope.analysis.merge import merge
-from syncscope.analysis.rank import Job, estimate_report, make_report, prepare_savings
+from syncscope.analysis.rank import Job, begin_report, estimate_report
 from syncscope.report import text
 from syncscope.timeline import Timeline
 from syncscope.trace.reader import load
@@ -48,8 +48,7 @@ timeline = Timeline(trace)
 hits, not_checked = rules.find(timeline)
 timeline.info()
 times.append(time.process_time())
-prepared = prepare_savings(timeline, hits, job)
-report = estimate_report(make_report(timeline, hits, not_checked, job, prepared), prepared)
+report = estimate_report(*begin_report(timeline, hits, not_checked, job))
 times.append(time.process_time())
 report = merge([report])
 report.to_json(), text.to_text(report)

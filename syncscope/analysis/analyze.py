@@ -15,7 +15,7 @@ from syncscope.analysis.finish import finished
 from syncscope.analysis.finish import only as only
 from syncscope.analysis.local import Local
 from syncscope.analysis.merge import merge
-from syncscope.analysis.rank import TOOL, Job, estimate_together, make_report, prepare_savings
+from syncscope.analysis.rank import TOOL, Job, begin_report, estimate_together
 from syncscope.report.forms import Report
 from syncscope.report.notable import notable
 from syncscope.report.picture.lanes import MOST_ITEMS, Lanes, draw_lanes
@@ -144,11 +144,7 @@ def analyze_timelines(
     """``analyze`` of traces already read. It takes one at a time, so an iterator need not hold them all."""
     wanted = frozenset(rule.code for rule in rules.select(select, ignore))
     job = Job(codes=wanted, bare_ms=bare_ms)
-    pairs = []
-    for timeline in timelines:
-        hits, not_checked = rules.find(timeline)
-        prepared = prepare_savings(timeline, hits, job)
-        pairs.append((make_report(timeline, hits, not_checked, job, prepared), prepared))
+    pairs = [begin_report(timeline, *rules.find(timeline), job) for timeline in timelines]
     return finished(merge(estimate_together(pairs)), wanted, policy)
 
 

@@ -181,8 +181,7 @@ def _analyze_merged(traces: Sequence[Trace], job: Job) -> tuple[Results, bytes]:
         if job.max_bars:
             pictures.append(draw_lanes(timeline, hits, job.max_bars // len(traces)))
         if job.report:
-            prepared = prepare_savings(timeline, hits, job)
-            pairs.append((make_report(timeline, hits, not_checked, job, prepared), prepared))
+            pairs.append(begin_report(timeline, hits, not_checked, job))
     reports = estimate_together(pairs)
     report = merge(reports) if reports else EMPTY_REPORT
     return Results(report=report, pictures=tuple(pictures)), NOTHING_KEPT
@@ -208,6 +207,14 @@ def _build(timeline: Timeline, beside: Beside) -> None:
 
 def _misfit_of(program: Program | None) -> float | None:
     return None if program is None else find_misfit(program)
+
+
+def begin_report(
+    timeline: Timeline, hits: Sequence[Hit], not_checked: Sequence[NotChecked], job: Job
+) -> tuple[Report, Prepared]:
+    """The report on one trace, still without savings, and what estimating them needs."""
+    prepared = prepare_savings(timeline, hits, job)
+    return make_report(timeline, hits, not_checked, job, prepared), prepared
 
 
 def prepare_savings(

@@ -79,9 +79,8 @@ def project_of(name: str, module: str | None) -> tuple[Path, tuple[str, ...]]:
     from syncscope.policy import own_packages
 
     start = Path.cwd() if module else Path(name).resolve().parent
-    package = (module or "").split(".")[0]
-    run = (package,) if package and package not in LAUNCHERS else ()
-    return project_root(start), (*own_packages(start), *run)
+    named = {module.split(".")[0]} - LAUNCHERS if module else ()
+    return project_root(start), (*own_packages(start), *named)
 
 
 def stem_of(name: str, module: str | None) -> str:

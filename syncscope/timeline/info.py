@@ -221,9 +221,7 @@ def _before_first_work(timeline: Timeline) -> tuple[str, ...]:
 def name_device(timeline: Timeline) -> str | None:
     """What the trace calls the device, else its recording. ROCm may list devices under other numbers than it uses: then
     the one name that all of them have."""
-    names = {device.id: device.name for device in timeline.trace.devices}
-    every, recording = set(names.values()), timeline.trace.recording
-    name = names.get(timeline.device) if timeline.device is not None else None
-    if name is None and len(every) == 1:
-        name = every.pop()
+    names: dict[int | None, str] = {device.id: device.name for device in timeline.trace.devices}
+    only = next(iter(names.values())) if len(set(names.values())) == 1 else None
+    name, recording = names.get(timeline.device, only), timeline.trace.recording
     return name or (recording.device if recording else None)
