@@ -452,7 +452,7 @@ PROGRAMS = (
     Program("proteins", "graphs with pooling: training, evaluation of both sets", "pyg-team/pytorch_geometric",
             "proteins_topk_pool.py", folder="examples", data={"data/PROTEINS/PROTEINS/raw": "proteins"}),
     Program("gin", "batches of graphs made in each step, passes over both sets an epoch", "weihua916/powerful-gnns",
-            "main.py --epochs 15", data={"dataset/MUTAG": "molecules"}),
+            "main.py --epochs 25", data={"dataset/MUTAG": "molecules"}),
     # Trainers
     Program("lightning-imagenet", "Lightning: sanity check, training, validation", "Lightning-AI/pytorch-lightning",
             "imagenet.py fit --model.data_path {data}/imagefolder --model.arch resnet18 --model.batch_size 32"
