@@ -494,7 +494,7 @@ PROGRAMS = (
             " --world-size 1 --rank 0 --dist-url tcp://127.0.0.1:{port} --seed 1"),
     Program("barlowtwins", "spawned workers, DDP: self-supervised training, an optimizer of its own",
             "facebookresearch/barlowtwins", BARLOW),
-    Program("voxceleb-spawn", "spawned workers, DDP: speech, training with AMP, one utterance a time in evaluation",
+    Program("voxceleb-spawn", "spawned workers, DDP: speech, training with AMP, evaluation of one utterance at a time",
             "clovaai/voxceleb_trainer",
             "trainSpeakerNet.py --model ResNetSE34L --trainfunc amsoftmax --nClasses 40 --batch_size 16"
             " --nDataLoaderThread 4 --max_epoch 6 --test_interval 3 --train_list {data}/voices/train.txt --test_list"
