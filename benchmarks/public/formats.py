@@ -1,9 +1,10 @@
-"""More data of random numbers in the public programs' own formats: scenes, shapes, ratings, masks, optical flow."""
+"""More data of random numbers in the public programs' own formats: scenes, shapes, ratings, masks, flow, voices."""
 
 from __future__ import annotations
 
 import json
 import sys
+import wave
 from collections.abc import Callable
 from pathlib import Path
 
@@ -182,6 +183,51 @@ def make_completions(folder: Path) -> None:
         (folder / f"{split}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
+def make_voices(folder: Path) -> None:
+    """Utterances of three seconds by 40 speakers, and pairs of them to be compared."""
+    rng = np.random.default_rng(39)
+    names: dict[str, list[str]] = {"train": [], "test": []}
+    for split, speakers, each in (("train", 40, 12), ("test", 8, 5)):
+        for speaker in range(speakers):
+            (folder / f"wav/{split}{speaker}").mkdir(parents=True)
+            for number in range(each):
+                names[split].append(f"{split}{speaker}/{number}.wav")
+                with wave.open(str(folder / "wav" / names[split][-1]), "wb") as out:
+                    out.setnchannels(1)
+                    out.setsampwidth(2)
+                    out.setframerate(16_000)
+                    out.writeframes((rng.normal(size=50_000) * 3000).astype("<i2").tobytes())
+    (folder / "train.txt").write_text("".join(f"{name.split('/')[0]} {name}\n" for name in names["train"]))
+    pairs = [(names["test"][one], names["test"][other]) for one, other in rng.integers(0, len(names["test"]), (80, 2))]
+    lines = [f"{int(one.split('/')[0] == other.split('/')[0])} {one} {other}\n" for one, other in pairs]
+    (folder / "test.txt").write_text("".join(lines) + "".join(f"1 {name} {name}\n" for name in names["test"]))
+
+
+def make_molecules(folder: Path) -> None:
+    """188 graphs with tags of their nodes: of each node a line of its tag, its neighbours' number, and they."""
+    rng = np.random.default_rng(40)
+    folder.mkdir()
+    lines = ["188\n"]
+    for number in range(188):
+        nodes = int(rng.integers(10, 29))
+        lines.append(f"{nodes} {number % 2}\n")
+        for node in range(nodes):
+            neighbours = [other for other in (node - 1, node + 1) if 0 <= other < nodes]
+            lines.append(f"{rng.integers(0, 7)} {len(neighbours)} {' '.join(map(str, neighbours))}\n")
+    (folder / "MUTAG.txt").write_text("".join(lines))
+
+
+def make_tokens(folder: Path) -> None:
+    """Two files of tokens with the head that llm.c reads."""
+    rng = np.random.default_rng(41)
+    folder.mkdir()
+    for split, size in (("train", 400_000), ("val", 100_000)):
+        head = np.zeros(256, np.int32)
+        head[:3] = 20240520, 1, size
+        tokens = rng.integers(0, 50_257, size).astype(np.uint16)
+        (folder / f"{split}.bin").write_bytes(head.tobytes() + tokens.tobytes())
+
+
 FORMATS: dict[str, Callable[[Path], None]] = {
     "ratings": make_ratings,
     "gowalla": make_gowalla,
@@ -192,4 +238,7 @@ FORMATS: dict[str, Callable[[Path], None]] = {
     "voc": make_voc,
     "kitti": make_kitti,
     "completions": make_completions,
+    "voices": make_voices,
+    "molecules": make_molecules,
+    "tokens": make_tokens,
 }

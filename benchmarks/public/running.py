@@ -38,6 +38,8 @@ class Place:
     """Where syncscope is."""
     options: tuple[str, ...] = ()
     """Further options of syncscope."""
+    clock: bool = False
+    """Whether the steps of the programs' optimizers are timed."""
 
 
 @dataclass(frozen=True)
@@ -117,6 +119,9 @@ def environment(
     if mode == "oracle":
         path.insert(0, str(HERE / "oracle"))
         added["ORACLE"] = str(results)
+    if place.clock:
+        path.insert(0, str(HERE / "clock"))
+        added["CLOCK"] = str(copy.parent / "clock")
     if mode in ("profile", "watch"):
         path.append(str(place.tree))
     if gpu is not None:

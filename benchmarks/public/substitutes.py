@@ -10,7 +10,7 @@ def make_byte_tokenizer(folder: Path) -> None:
     """As much of tiktoken as the programs use, one token a byte: its vocabularies would be downloaded."""
     folder.mkdir()
     (folder / "tiktoken.py").write_text(
-        "class Encoding:\n"
+        "class Encoding:\n    eot_token = 50256\n\n"
         "    def encode(self, text, **options):\n        return list(text.encode())\n\n"
         "    def decode(self, tokens):\n"
         "        return bytes(token % 256 for token in tokens).decode(errors='replace')\n\n\n"

@@ -40,7 +40,9 @@ RENAMED = {"Project-MONAI/tutorials": "monai-tutorials"}
 
 COMMITS = {
     "Andras7/word2vec-pytorch": "36b93a503e8b3b5448abbc0e18f2a6bd3e017fc9",
+    "ashleve/lightning-hydra-template": "bddbc24b82ab6ccfa6243e815a49dc5bfe8d4144",
     "chanwutk/vision_references": "aea0f07fa3a7afb81417d4ee84ac0ab6d4b156d3",
+    "clovaai/voxceleb_trainer": "f51bab870672a9b0b50fa158b4e30f329e7866d7",
     "codertimo/BERT-pytorch": "d10dc4f9d5a6f2ca74380f62039526eb7277c671",
     "cornellius-gp/gpytorch": "7c4ec80f0f05cf530348a8a8972d67a11dd26ed2",
     "Diego999/pyGAT": "3664f2dc90cbf971564c0bf186dc794f12446d0c",
@@ -60,22 +62,26 @@ COMMITS = {
     "gusye1234/LightGCN-PyTorch": "947ca2b3b1d2d3545b114145710cb06c4e57b3d2",
     "HobbitLong/SupContrast": "66a8fe53880d6a1084b2e4e0db0a019024d6d41a",
     "huggingface/accelerate": "16cb6eb80dd9aa8b4df1a63ef57863e455d53b83",
+    "huggingface/diffusers": "58eb52c0803ea9af3abec60841c2a093bdf1f951",
     "huggingface/peft": "5d602fdbff04c33c1c4de55cda9d4ae1d7cb7e40",
     "huggingface/pytorch-image-models": "aa4b5850c1543fa488abf260f18390eda46cf85d",
     "huggingface/trl": "f2cd57710ae345ea6428ae95363267fcf38a3dc8",
     "ikostrikov/pytorch-flows": "bf12ed91b86867b38d74982f5e2d44c248604df9",
     "karpathy/llama2.c": "350e04fe35433e6d2941dce5a1f53308f87058eb",
+    "karpathy/llm.c": "f1e2ace651495b74ae22d45d1723443fd00ecd3a",
     "karpathy/makemore": "988aa59e4d8fefa526d06f3b453ad116258398d4",
     "karpathy/minGPT": "37baab71b9abea1b76ab957409a1cc2fbfba8a26",
     "karpathy/nanoGPT": "3adf61e154c3fe3fca428ad6bc3818b27a3b8291",
     "karpathy/ng-video-lecture": "52201428ed7b46804849dea0b3ccf0de9df1a5c3",
     "KellerJordan/cifar10-airbench": "f1c599c4af24aca803e3e65a6a7e52a502e09d0e",
+    "Khrylx/PyTorch-RL": "72069237b4d86bcb9675b899ea94228019a4f003",
     "leftthomas/SRGAN": "7ddfdf27273c42d858ec52cab5ca1cbfca81d0be",
     "Lightning-AI/pytorch-lightning": "7f0c3436cd3f6ad3753125672024fc415cbcb414",
     "locuslab/fast_adversarial": "54f728755e71857b632882ba6d6cef22f56e2172",
     "locuslab/TCN": "2f8c2b817050206397458dfd1f5a25ce8a32fe65",
     "lucidrains/x-transformers": "9252ed7838021ee61e6c5be0930b3a9a88efdf06",
     "lululxvi/deepxde": "99b6620386d18cefb1549dddb7b7fe468cfad607",
+    "Megvii-BaseDetection/YOLOX": "6ddff4824372906469a7fae2dc3206c7aa4bbaee",
     "microsoft/LoRA": "c4593f060e6a368d7bb5af5273b8e42810cdef90",
     "milesial/Pytorch-UNet": "21d7850f2af30a9695bbeea75f3136aa538cfc4a",
     "mlfoundations/open_clip": "89fb801f1e6087880e951fc8354b8a2077b79c6d",
@@ -92,12 +98,14 @@ COMMITS = {
     "pytorch/ignite": "de08e799cfb55a6cf4aa778575d6bad725385453",
     "pytorch/opacus": "4d0ebc84613d214fbfd37fbfd1390e3747a625ce",
     "pytorch/tutorials": "afcd669d56554c2ef46f2da92edbfaf8c54043ec",
+    "rasbt/deeplearning-models": "18e046926551378cd691fd871dda0f21dcd272ab",
     "rasbt/LLMs-from-scratch": "28c65cdfbc3338e2e040016eea4b7fdf556e4d57",
     "rosinality/glow-pytorch": "97081ff115a694cf04aeedbd58447f33d242c879",
     "rosinality/vq-vae-2-pytorch": "ef5f67c46f93624163776caec9e0d95063910eca",
     "rtqichen/torchdiffeq": "657943acefa826ef04c025ebeb1ff5e9d60dc268",
     "sfujim/TD3": "34770ccdcb51df6f6c7d85c1ba7e40d71b940d16",
     "shaoxiongji/federated-learning": "5a9da1acd210aef030ff3841665c6d0cc0c8be23",
+    "state-spaces/s4": "e757cef57d89e448c413de7325ed5601aceaac13",
     "thuml/Time-Series-Library": "4e938a1767106324dd753b2a44832bf870a0252e",
     "tkipf/pygcn": "1600b5b748b3976413d1e307540ccc62605b4d6d",
     "tysam-code/hlb-CIFAR10": "993965202fc4dc05b699a39db33c00f1c7f647fd",
@@ -107,11 +115,13 @@ COMMITS = {
     "uvipen/Tetris-deep-Q-learning-pytorch": "aaa937679989e6008f3daec583d989447b4824fc",
     "VainF/DeepLabV3Plus-Pytorch": "4e1087de98bc49d55b9239ae92810ef7368660db",
     "vwxyzjn/cleanrl": "fe8d8a03c41a7ef5b523e2e354bd01c363e786bb",
+    "weihua916/powerful-gnns": "9a2ce8ac3e99278307093a464a95caf0fb04b602",
     "XinJingHao/DRL-Pytorch": "83486646f12d44e4e94a834e495b81a8f2710055",
     "yanx27/Pointnet_Pointnet2_pytorch": "eb64fe0b4c24055559cea26299cb485dcb43d8dd",
     "yenchenlin/nerf-pytorch": "63a5a630c9abd62b0f21c08703d0ac2ea7d4b9dd",
     "yjn870/SRCNN-pytorch": "064dbaac09859f5fa1b35608ab90145e2d60828b",
     "yunjey/pytorch-tutorial": "0500d3df5a2a8080ccfccbc00aca0eacc21818db",
+    "yunjey/stargan": "94dd002e93a2863d9b987a937b85925b80f7a19f",
 }
 
 ONE = "-m torch.distributed.run --standalone --nproc-per-node 1"
@@ -187,6 +197,10 @@ PROGRAMS = (
             " -a 4 -b 32 -e 4 -w 2", before="bert-vocab -c {data}/sentences/train.txt -o vocabulary",
             environment={"PYTHONPATH": "."},
             data={"bert": "sentences/bert", "bert-vocab": "sentences/bert-vocab"}),
+    Program("llm.c", "ten steps, compiled: validation before the first, after five and at the end", "karpathy/llm.c",
+            "train_gpt2.py --model d12 --compile 1 --write_tensors 0 --input_bin {data}/tokens/train.bin"
+            " --input_val_bin {data}/tokens/val.bin --val_loss_every 5",
+            data={"tiktoken.py": "byte_tokenizer/tiktoken.py"}, seconds=180),
     # Sequences and equations
     Program("tcn-adding", "training, an evaluation in one call after each epoch", "locuslab/TCN",
             "add_test.py --epochs 2 --seq_len 200", folder="TCN/adding_problem"),
@@ -232,6 +246,9 @@ PROGRAMS = (
             " --model_card gpt2.sm --lora_dim 4 --lora_alpha 32 --lora_dropout 0.1 --clip 1.0 --label_smooth 0.1"
             " --max_epoch 2 --log_interval 10 --eval_interval 60 --save_interval 80 --work_dir out",
             folder="examples/NLG", environment={"PYTHONPATH": "."}, launcher=ONE),
+    Program("s4", "100 short epochs: training, evaluation of two sets, a checkpoint of the best", "state-spaces/s4",
+            "example.py --dataset mnist --n_layers 2 --d_model 64 --batch_size 100 --num_workers 0 --weight_decay 0",
+            data={"data": "mnist1k"}),
     # Pictures
     Program("mnist", "training, evaluation", "pytorch/examples", "main.py --epochs 2", folder="mnist", data=MNIST),
     Program("mnist-rnn", "training, evaluation", "pytorch/examples", "main.py --accel --epochs 2",
@@ -364,6 +381,10 @@ PROGRAMS = (
             "{bin}/yolo detect train model=yolov8n.yaml data=coco128.yaml epochs=3 imgsz=320 batch=16"
             " workers=4 plots=False amp=False project=runs", environment={"PYTHONPATH": "."},
             data={"datasets/coco128": "coco128", "polars.py": "few_polars/polars.py", "Arial.ttf": "font/Arial.ttf"}),
+    Program("yolox", "detection by a trainer's methods: batches of another stream, AMP, an EMA model, evaluation of it",
+            "Megvii-BaseDetection/YOLOX",
+            "tools/train.py -n yolox-nano -d 1 -b 8 --fp16 max_epoch 4 no_aug_epochs 1 warmup_epochs 1 eval_interval 2"
+            " data_dir {data}/coco test_conf 0.00005", environment={"PYTHONPATH": "."}, seconds=150),
     # Adversarial networks
     Program("dcgan", "two networks in turn, pictures and weights at the end of an epoch", "pytorch/examples",
             "main.py --dataset fake --niter 2 --accel --manualSeed 1", folder="dcgan"),
@@ -384,6 +405,14 @@ PROGRAMS = (
     Program("srgan", "two networks in turn, evaluates one picture at a time", "leftthomas/SRGAN",
             "train.py --num_epochs 4", data={"data/DIV2K_train_HR": "pets", "data/DIV2K_valid_HR":
                                               "bsds/BSDS300/images/test"}),
+    Program("wgan-notebook", "a notebook kernel: two networks, one of them five times a step, 100 epochs",
+            "rasbt/deeplearning-models", "{bin}/jupyter-execute --timeout 120 wgan-1.ipynb",
+            folder="pytorch_ipynb/gan", data={"pytorch_ipynb/gan/data": "mnist1k"}, seconds=150),
+    Program("stargan", "two networks, one of them every fifth step, a gradient's norm, pictures every 100 steps",
+            "yunjey/stargan",
+            "main.py --dataset RaFD --rafd_image_dir {data}/imagefolder/train --rafd_crop_size 96 --image_size 64"
+            " --c_dim 10 --num_workers 4 --num_iters 300 --num_iters_decay 100 --lr_update_step 50 --sample_step 100"
+            " --model_save_step 150 --use_tensorboard False"),
     # Reinforcement learning
     Program("cleanrl-ppo", "rollouts, updates", "vwxyzjn/cleanrl", "cleanrl/ppo.py --total-timesteps 6000"),
     Program("cleanrl-dqn", "a policy's steps, an update every tenth", "vwxyzjn/cleanrl",
@@ -408,6 +437,9 @@ PROGRAMS = (
     Program("tetris", "a game: a policy's steps, an update at the end of each", "uvipen/Tetris-deep-Q-learning-pytorch",
             "train.py --num_epochs 150 --replay_memory_size 3000 --num_decay_epochs 100",
             data={"cv2.py": "no_window/cv2.py"}),
+    Program("rl-processes", "rollouts by forked processes, for which the policy goes to the CPU and back; updates",
+            "Khrylx/PyTorch-RL", "examples/ppo_gym.py --env-name Pendulum-v1 --max-iter-num 6",
+            data={"examples/gym.py": "old_gym/gym.py"}),
     # Graphs
     Program("gat", "training on one graph, validates in each step", "pytorch/examples", "main.py --epochs 300",
             folder="gat", data={"gat/cora": "cora"}),
@@ -419,6 +451,8 @@ PROGRAMS = (
             "gcn.py --epochs 600", folder="examples", data={"data/Planetoid/Cora/raw": "planetoid"}),
     Program("proteins", "graphs with pooling: training, evaluation of both sets", "pyg-team/pytorch_geometric",
             "proteins_topk_pool.py", folder="examples", data={"data/PROTEINS/PROTEINS/raw": "proteins"}),
+    Program("gin", "batches of graphs made in each step, passes over both sets an epoch", "weihua916/powerful-gnns",
+            "main.py --epochs 25", data={"dataset/MUTAG": "molecules"}),
     # Trainers
     Program("lightning-imagenet", "Lightning: sanity check, training, validation", "Lightning-AI/pytorch-lightning",
             "imagenet.py fit --model.data_path {data}/imagefolder --model.arch resnet18 --model.batch_size 32"
@@ -440,6 +474,17 @@ PROGRAMS = (
             "cv_example.py --data_dir {data}/pets", folder="examples", environment=HUB,
             launcher="-m accelerate.commands.launch --num_processes 1 --num_machines 1 --mixed_precision no"
             " --dynamo_backend no"),
+    Program("lightning-hydra", "Lightning by Hydra: sanity check, training, validation, test of the best checkpoint",
+            "ashleve/lightning-hydra-template", "src/train.py trainer=gpu trainer.max_epochs=2 seed=1",
+            data={"data": "mnist60k"}, environment={"TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1"}),
+    Program("diffusers", "accelerate launch: diffusion: training with an EMA model, pictures after each epoch",
+            "huggingface/diffusers",
+            "train_unconditional.py --train_data_dir {data}/pictures32 --resolution 32 --train_batch_size 16"
+            " --num_epochs 3 --use_ema --ddpm_num_inference_steps 50 --save_images_epochs 1 --lr_warmup_steps 10"
+            " --output_dir out", folder="examples/unconditional_image_generation",
+            environment={"PYTHONPATH": "src", **HUB},
+            launcher="-m accelerate.commands.launch --num_processes 1 --num_machines 1 --mixed_precision no"
+            " --dynamo_backend no"),
     # Several processes
     Program("imagenet-spawn", "spawned workers, DDP: training, validation, checkpoint", "pytorch/examples",
             "main.py {data}/imagefolder -a resnet18 -b 64 -j 4 --epochs 2 --multiprocessing-distributed --world-size 1"
@@ -449,6 +494,12 @@ PROGRAMS = (
             " --world-size 1 --rank 0 --dist-url tcp://127.0.0.1:{port} --seed 1"),
     Program("barlowtwins", "spawned workers, DDP: self-supervised training, an optimizer of its own",
             "facebookresearch/barlowtwins", BARLOW),
+    Program("voxceleb-spawn", "spawned workers, DDP: speech, training with AMP, evaluation of one utterance at a time",
+            "clovaai/voxceleb_trainer",
+            "trainSpeakerNet.py --model ResNetSE34L --trainfunc amsoftmax --nClasses 40 --batch_size 16"
+            " --nDataLoaderThread 4 --max_epoch 6 --test_interval 3 --train_list {data}/voices/train.txt --test_list"
+            " {data}/voices/test.txt --train_path {data}/voices/wav --test_path {data}/voices/wav --distributed"
+            " --mixedprec --port {port}"),
     Program("ijepa", "processes of multiprocessing, DDP of three networks: a closure for each step, timed by events",
             "facebookresearch/ijepa", "main.py --fname {data}/ijepa/config.yaml --devices cuda:0", seconds=150),
     Program("vicreg", "torchrun with one process, DDP: training that logs once a minute, a checkpoint an epoch",
