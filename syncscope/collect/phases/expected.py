@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any, Protocol
@@ -28,16 +29,19 @@ class Expected:
     """
 
     __slots__ = (
-        "around", "batch_code", "batch_lasti", "batches", "busy", "call_event", "clock", "code", "depth", "event",
-        "frame_id", "inside_call", "lasti", "left", "loader", "mask", "moments", "most", "others", "outer_lasti",
-        "owner", "passes", "quiet", "second", "seconds", "skipped", "timed", "timed_ns", "trains",
+        "around", "batch_code", "batch_lasti", "batches", "busy", "call_event", "clock", "closed", "code", "depth",
+        "event", "frame_id", "inside_call", "lasti", "left", "loader", "mask", "moments", "most", "others",
+        "outer_lasti", "owner", "passes", "quiet", "second", "seconds", "skipped", "thread", "timed", "timed_ns",
+        "trains",
     )  # fmt: skip
 
     def __init__(self, clock: Callable[[], int]) -> None:
         self.clock = clock
         """Counts nanoseconds."""
-        self.busy = True
-        """No call of a module is to be told of: one is under way, or nobody watches."""
+        self.busy = self.closed = True
+        """No call of a module is to be told of: one is under way, or (``closed``) nobody watches."""
+        self.thread = threading.main_thread().ident or 0
+        """Whose events tell the phases."""
         self.inside_call = False
         """The thread that is followed is in an outermost call of a module."""
         self.left = self.most = 0
@@ -63,12 +67,9 @@ class Expected:
         """The current phase is training whose steps end with something else than calls of modules."""
         self.quiet = 0
         """So many calls in training need not be told meanwhile."""
-        self.passes = 0
-        """So many calls of modules like the last one, ``call_event``, need not be told: the program tells its steps,
-        ..."""
-        self.others = 0
-        """... or they end with calls of another module, after each of which it is so many."""
-        self.call_event = ""
+        self.passes, self.others, self.call_event = 0, 0, ""
+        """So many calls of modules like the last one, ``call_event``, need not be told: the program tells its steps, or
+        they end with calls of another module, after each of which it is ``others``."""
         self.second, self.seconds = NOBODY, 0
         """The id of an optimiser whose steps end none of the phase's: so many of them need not be told."""
         self.batch_code: CodeType | None = None

@@ -79,6 +79,8 @@ class Signals:
         self._handles: list[Any] = []
         self._patches = Patches()
         self._traced: Callable[[], bool] = lambda: False
+        self.user_step = self._make_user_step()
+        """The program called ``syncscope.step()``."""
 
     def attach(self, torch: Any) -> None:
         """Start watching; ``torch`` is imported, CUDA need not be initialised. Does nothing while watching.
@@ -153,26 +155,33 @@ class Signals:
         """Whether the program has made an optimiser, before or after ``attach``."""
         return optimizers_made(self._torch)
 
-    def user_step(self) -> None:
-        """The program called ``syncscope.step()``."""
+    def _make_user_step(self) -> Callable[[], None]:
+        """``syncscope.step()``. Local names are fast."""
+        expected, look = self._tracker.expected, self._look_at_user_step
+
+        def user_step() -> None:
+            if (left := expected.left) & expected.mask and expected.event == "user":  # not looked at closely
+                expected.left = left - 1
+            else:
+                look()
+
+        return user_step
+
+    def _look_at_user_step(self) -> None:
+        """Look closely at a step that the program told, and tell of it unless it is like the last one."""
         expected, frame = self._tracker.expected, sys._getframe
         timed = expected.left == expected.timed
         begin = expected.clock() if timed else 0
         try:
             is_next = (
-                (left := expected.left)
+                expected.left
                 and expected.event == "user"
                 and expected.owner == NOBODY
-                and (
-                    left & expected.mask
-                    or (
-                        (inner := frame(1 + expected.skipped)).f_lasti == expected.lasti
-                        and inner.f_code is expected.code
-                        and (outer := frame(1 + expected.depth)).f_lasti == expected.outer_lasti
-                        and id(outer) == expected.frame_id
-                        and ((around := outer.f_back) is None or around.f_code is expected.around)
-                    )
-                )
+                and (inner := frame(2 + expected.skipped)).f_lasti == expected.lasti
+                and inner.f_code is expected.code
+                and (outer := frame(2 + expected.depth)).f_lasti == expected.outer_lasti
+                and id(outer) == expected.frame_id
+                and ((around := outer.f_back) is None or around.f_code is expected.around)
             )
         except ValueError:  # there are not so many frames
             is_next = False
@@ -183,7 +192,7 @@ class Signals:
         elif not self.failure:
             begin = expected.clock()
             try:
-                self._tracker.user_stepped(frame(1))
+                self._tracker.user_stepped(frame(2))
             except Exception as error:
                 self._fail(error)
             self._tracker.followed_ns += expected.clock() - begin

@@ -256,7 +256,7 @@ class PhaseTracker(PhaseChoice):
     def follow(self, thread: int) -> None:
         """Events come from another thread from now on, whose frames are others."""
         self._listen()
-        self._thread = thread
+        self._thread = self.expected.thread = thread
         self.expected.inside_call = False
         self.current.frame_id = 0
         self._forget_decisions()
@@ -271,7 +271,7 @@ class PhaseTracker(PhaseChoice):
             expected.most = left
             phase.steps += unheard
             phase.calls += unheard
-            self.followed_ns += unheard * phase.follow_ns
+            self.followed_ns += unheard * phase.passing_ns
             phase.timed = False
         if phase.frame_id == 0 or phase.kind == "train" or expected.inside_call:
             return phase
