@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any, Protocol
@@ -30,9 +29,9 @@ class Expected:
 
     __slots__ = (
         "around", "batch_code", "batch_lasti", "batches", "busy", "call_event", "clock", "closed", "code", "depth",
-        "event", "frame_id", "inside_call", "lasti", "left", "loader", "mask", "moments", "most", "others",
-        "outer_lasti", "owner", "passes", "quiet", "second", "seconds", "skipped", "thread", "timed", "timed_ns",
-        "trains",
+        "event", "frame_id", "in_scaler", "inside_call", "lasti", "left", "loader", "looks_closely", "mask", "moments",
+        "most", "narrow", "others", "outer_lasti", "owner", "passes", "quick", "quiet", "second", "seconds", "skipped",
+        "timed", "timed_ns", "trains",
     )  # fmt: skip
 
     def __init__(self, clock: Callable[[], int]) -> None:
@@ -40,8 +39,11 @@ class Expected:
         """Counts nanoseconds."""
         self.busy = self.closed = True
         """No call of a module is to be told of: one is under way, or (``closed``) nobody watches."""
-        self.thread = threading.main_thread().ident or 0
-        """Whose events tell the phases."""
+        self.quick = self.narrow = self.looks_closely = False
+        """An event may pass with the least that tells it from others. Only where ``narrow``, so that only the classes
+        that the program calls are watched, and not where each event is to be looked at closely."""
+        self.in_scaler = False
+        """A scaler makes the optimiser's step, and tells of it itself."""
         self.inside_call = False
         """The thread that is followed is in an outermost call of a module."""
         self.left = self.most = 0
@@ -87,13 +89,19 @@ class Expected:
     def tell_all(self) -> None:
         """Let nothing more pass unheard."""
         self.left = self.most = self.passes = self.others = self.seconds = self.batches = 0
-        self.timed, self.second = NONE, NOBODY
+        self.timed, self.second, self.quick = NONE, NOBODY, False
+
+    def look_closely(self) -> None:
+        """Let nothing pass quickly any more: several threads call modules, or Dynamo is about to compile, and compiled
+        code must not depend on what changes in each step."""
+        self.quick, self.looks_closely = False, True
 
     def expect(self, left: int, timed: int, event: str, owner: int, like: Any) -> None:
         """Let ``left`` steps pass that end with ``event`` of ``owner``, where the decision ``like`` holds. ``timed`` is
         one of them."""
         self.left = self.most = left
         self.timed, self.timed_ns = timed, 0
+        self.quick = self.narrow and not self.looks_closely and self.moments is None
         self.event, self.owner = event, owner
         if like is None:
             self.frame_id = 0

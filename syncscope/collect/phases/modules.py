@@ -63,7 +63,7 @@ class ModuleCalls:
     def open(self, torch: Any) -> None:
         """Begin, with all classes."""
         self._torch = torch
-        self._expected.busy = self._expected.closed = False
+        self._expected.busy = self._expected.closed = self._expected.narrow = False
         self._opened_ns, self._switches = time.perf_counter_ns(), 0
         self._modes = Patches(torch)
         self._wide, self._narrow = Patches(torch), Patches(torch)
@@ -81,6 +81,7 @@ class ModuleCalls:
     def forget(self) -> None:
         """Tell the tracker nothing more: the program may hold a bound ``module.__call__``."""
         self._expected.closed = self._expected.busy = True
+        self._expected.quick = self._expected.narrow = False
 
     def look_wider(self) -> None:
         """Watch all classes again, if it is time. From any thread."""
@@ -91,6 +92,7 @@ class ModuleCalls:
     def _widen(self) -> None:
         if self._narrow_since and not self._expected.closed and not has_compiled():
             self._narrow_since = self._known_calls = 0
+            self._expected.quick = self._expected.narrow = False
             self._wide.put_in()
             self._narrow.restore()
 
@@ -135,6 +137,7 @@ class ModuleCalls:
         self._wide.take_out()
         for kind in self._classes:
             self._narrow.replace(kind, "__call__", self._make_narrow)
+        self._expected.narrow = True
 
     def _switched(self) -> None:
         """A module is switched between training and evaluation: another one may be called from now on."""
@@ -162,22 +165,19 @@ class ModuleCalls:
     def _make(self, original: Any, look_at_class: Callable[[type], None] | None) -> Any:
         """The call of a module. Local names are fast, and what seldom runs is in functions of its own: a step of half a
         millisecond pays for each line of code and data that is not in the processor's caches."""
-        calls, traced, thread, look = self, tracing(self._torch), threading.get_ident, self._look
-        grad_enabled, expected, frame = self._torch.is_grad_enabled, self._tracker.expected, sys._getframe
+        calls, traced, look, grad_enabled = self, tracing(self._torch), self._look, self._torch.is_grad_enabled
+        expected, frame = self._tracker.expected, sys._getframe
 
         # Most calls have one argument. To pass on a tuple and a dictionary takes as long as all the rest. A profiler of
         # the program's that records stacks takes the ``self`` of whatever is ``Module.__call__``, or crashes.
         def call(self: Any, first: Any = NOTHING, /, *others: Any, **named: Any) -> Any:
             single = not others and not named and first is not NOTHING
-            if expected.busy or traced():  # most calls while all classes are watched
-                return original(self, first) if single else original(self, *joined(first, others), **named)
-            event: Event = "eval" if not self.training else "training" if grad_enabled() else "call"
-            passes = False  # without a closer look
-            if thread() == expected.thread:
+            if expected.quick and not expected.busy:
+                event: Event = "eval" if not self.training else "training" if grad_enabled() else "call"
+                passes = False
                 if expected.trains and event == "training":
-                    if expected.quiet:
+                    if passes := expected.quiet > 0:
                         expected.quiet -= 1
-                        passes = True
                 elif (left := expected.left) & expected.mask:
                     if expected.owner == id(self):
                         if passes := expected.event is event:
@@ -185,7 +185,14 @@ class ModuleCalls:
                             expected.passes = expected.others
                     elif passes := expected.passes > 0 and event is expected.call_event:
                         expected.passes -= 1
-            if not passes and not look(self, event, frame):
+                if passes:
+                    try:
+                        expected.busy = expected.inside_call = True
+                        return original(self, first) if single else original(self, *joined(first, others), **named)
+                    finally:
+                        expected.busy = expected.closed
+                        expected.inside_call = False
+            if expected.busy or traced() or not look(self, frame):  # busy in most calls while all classes are watched
                 return original(self, first) if single else original(self, *joined(first, others), **named)
             moments = expected.moments
             begin = time.perf_counter_ns() if moments is not None else 0
@@ -200,10 +207,11 @@ class ModuleCalls:
 
         return call
 
-    def _look(self, module: Any, event: Event, frame: Callable[[int], FrameType]) -> bool:
+    def _look(self, module: Any, frame: Callable[[int], FrameType]) -> bool:
         """Look closely at a call of ``module`` from the frame around ``call``, and tell of it unless it is like the
         last one. Returns whether it comes from the thread that is followed."""
         expected, followed = self._expected, self._followed
+        event: Event = "eval" if not module.training else "training" if self._torch.is_grad_enabled() else "call"
         timed = expected.left == expected.timed
         begin = expected.clock() if timed else 0
         try:
@@ -225,7 +233,10 @@ class ModuleCalls:
             expected.left -= 1
             expected.passes = expected.others
         elif threading.get_ident() != followed.ident and not followed.takes_over():
+            expected.look_closely()
             return False
+        elif expected.trains and event == "training" and expected.quiet:
+            expected.quiet -= 1
         elif expected.passes and event == expected.call_event and expected.owner != id(module):
             expected.passes -= 1
         else:

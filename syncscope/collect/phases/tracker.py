@@ -256,7 +256,7 @@ class PhaseTracker(PhaseChoice):
     def follow(self, thread: int) -> None:
         """Events come from another thread from now on, whose frames are others."""
         self._listen()
-        self._thread = self.expected.thread = thread
+        self._thread = thread
         self.expected.inside_call = False
         self.current.frame_id = 0
         self._forget_decisions()
