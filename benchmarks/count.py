@@ -10,9 +10,14 @@ those that are drawn, that the listener hears of, or that come right after a dra
 a look at all modules takes is measured apart and added in proportion to the looks of a run of ``RUN_S``, and so is the
 time of the thread that writes, which runs beside both kinds of blocks.
 
+Each pair has a second block without, so that the ratio of two blocks that do the same is printed too: what it differs
+from 1 by is noise. All run on the first ``--cores`` of the processor's cores, since a process that wanders among many
+is noisier: two blocks of the host-bound loop that do the same then differ by 1 % and more.
+
 Printed for each loop: milliseconds a step without counting, the pairs, the ratio with these shares and its 95 %
-bootstrap interval, the ratio of plain means with all that disturbed them, what the count itself believes that it costs,
-of how many steps one is counted, what a look takes, and how many calls of Python functions a step has more.
+bootstrap interval, the interval of two blocks without, the ratio of plain means with all that disturbed them, what the
+count itself believes that it costs, of how many steps one is counted, what a look takes, and how many calls of Python
+functions a step has more.
 ``--cpu`` runs the loops without a GPU, on tensors that warn as if they waited. ``--write docs/evidence.md`` puts the
 table there, with ``--read`` from what ``--json`` wrote on another machine.
 """
@@ -22,6 +27,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import os
 import random
 import statistics
 import sys
@@ -100,6 +106,9 @@ class Row:
     ratio: float
     low: float
     high: float
+    same_low: float
+    same_high: float
+    """The 95 % interval of the ratio of two blocks that do the same."""
     plain: float
     own: float
     one_in: float
@@ -110,21 +119,21 @@ class Row:
     def text(self) -> str:
         return (
             f"{self.name:22} {self.ms:8.3f} {self.pairs:6} {self.ratio:9.4f}  {self.low:6.4f} – {self.high:6.4f}   "
-            f"{self.plain:7.4f} {self.own:7.2%} {self.one_in:7.1f} {self.look_ms:8.2f} {self.coldness:5.1f} "
-            f"{self.calls:6.1f}"
+            f"{self.same_low:6.4f} – {self.same_high:6.4f}   {self.plain:7.4f} {self.own:7.2%} {self.one_in:7.1f} "
+            f"{self.look_ms:8.2f} {self.coldness:5.1f} {self.calls:6.1f}"
         )
 
     def line(self) -> str:
         """Of the table in Markdown."""
         return (
             f"| {self.name} | {self.ms:.3g} | {self.pairs} | {self.ratio:.4f} | {self.low:.4f} – {self.high:.4f} | "
-            f"{self.own:.2%} | {self.one_in:.0f} | {self.calls:.0f} |"
+            f"{self.same_low:.4f} – {self.same_high:.4f} | {self.own:.2%} | {self.one_in:.0f} | {self.calls:.0f} |"
         )
 
 
 HEADER = (
-    f"{'loop':22} {'ms':>8} {'pairs':>6} {'on / off':>9}  {'95 % interval':15}   {'plain':>7} {'own':>7} "
-    f"{'one in':>7} {'look ms':>8} {'cold':>5} {'calls':>6}"
+    f"{'loop':22} {'ms':>8} {'pairs':>6} {'on / off':>9}  {'95 % interval':15}   {'off / off':15}   {'plain':>7} "
+    f"{'own':>7} {'one in':>7} {'look ms':>8} {'cold':>5} {'calls':>6}"
 )
 
 
@@ -150,6 +159,8 @@ class Loop:
         self._out = False
         self._settling = SETTLING
         self.pairs: list[Pair] = []
+        self._same: list[Pair] = []
+        """Two blocks without, each."""
         self.row: Row | None = None
 
     def run(self, seconds: float, order: random.Random) -> None:
@@ -187,7 +198,7 @@ class Loop:
     def _sum_up(self, look: float, thread: float, own: float, calls: float) -> Row:
         phase = max(self._tracker.phases, key=lambda phase: phase.steps)
         beside = look * looks_a_second() + thread
-        found = estimate(self.pairs)
+        found, same = estimate(self.pairs), estimate(self._same)
         return Row(
             name=self._name,
             ms=statistics.median(length for pair in self.pairs for length in pair.off) * 1e3,
@@ -195,6 +206,8 @@ class Loop:
             ratio=found.ratio + beside,
             low=found.low + beside,
             high=found.high + beside,
+            same_low=same.low,
+            same_high=same.high,
             plain=plain_ratio(self.pairs) + beside,
             own=own,
             one_in=self._hooks.counter.one_in(phase),
@@ -221,13 +234,16 @@ class Loop:
         blocks: list[tuple[list[float], list[OnStep]]] = []
         until = time.perf_counter() + seconds
         while time.perf_counter() < until:
-            first_off = order.random() < 0.5
-            if first_off:
-                off = yield from self._off(steps)
-            on = yield from self._on(steps)
-            if not first_off:
-                off = yield from self._off(steps)
-            blocks.append((off, on))
+            place = order.randrange(3)
+            offs: list[list[float]] = []
+            for number in range(3):
+                if number == place:
+                    on = yield from self._on(steps)
+                else:
+                    offs.append((yield from self._off(steps)))
+            order.shuffle(offs)
+            blocks.append((offs[0], on))
+            self._same.append(Pair(tuple(offs[0]), tuple(offs[1])))
         counted = [step.counted for _, on in blocks for step in on]
         usually, since = 2 * sum(counted) > len(counted), SHADOW
         for off, on in blocks:
@@ -312,8 +328,8 @@ def write(path: Path, measured: dict[str, Any]) -> None:
         BEGIN,
         f"{command}, {measured['device']}, torch {measured['torch']}:",
         "",
-        "| loop | ms a step | pairs | on / off | 95 % interval | own | 1 in | calls |",
-        "|---|--:|--:|--:|---|--:|--:|--:|",
+        "| loop | ms a step | pairs | on / off | 95 % interval | off / off | own | 1 in | calls |",
+        "|---|--:|--:|--:|---|---|--:|--:|--:|",
         *(row.line() for row in rows),
         END,
     ]
@@ -326,6 +342,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=30, help="of pairs of each loop")
     parser.add_argument("--only", choices=list(LOOPS), nargs="+", default=list(LOOPS))
+    parser.add_argument("--cores", type=int, default=4, help="of the processor that all of it runs on")
     parser.add_argument("--cpu", action="store_true", help="without a GPU")
     parser.add_argument("--json", type=Path, help="also write every step here, after each loop")
     parser.add_argument("--read", type=Path, help="measure nothing: take what --json wrote elsewhere")
@@ -334,6 +351,8 @@ def main() -> None:
     if options.read:
         write(options.write, json.loads(options.read.read_text()))
         return
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: options.cores])
     device = "cpu" if options.cpu else torch.cuda.get_device_name()
     measured: dict[str, Any] = {"device": device, "torch": torch.__version__, "seconds": options.seconds, "loops": {}}
     print(f"{device}, torch {torch.__version__}, {options.seconds:g} s a loop\n{HEADER}", flush=True)

@@ -48,7 +48,7 @@ class Hooks:
         out_ns = time.perf_counter_ns() - self._out_since
         counter._mark += out_ns
         self.tracker._now += out_ns
-        signals._handles = [register_optimizer_step_post_hook(signals._after_optimizer)]
+        signals._handles = [register_optimizer_step_post_hook(signals.after_optimizer)]
         for patches in reversed(self._patches()):
             patches.put_in()
         if self._wrapping:

@@ -51,8 +51,11 @@ def test_the_plain_ratio_hides_nothing() -> None:
 def test_the_table_replaces_the_one_before(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n")
-    row = Row("a loop", 7.5, 100, 1.004, 1.001, 1.007, 1.01, 0.003, 1.0, 0.5, 2.0, 14.4)
+    row = Row("a loop", 7.5, 100, 1.004, 1.001, 1.007, 0.998, 1.002, 1.01, 0.003, 1.0, 0.5, 2.0, 14.4)
     for _ in range(2):
         write(page, {"device": "a GPU", "torch": "2", "seconds": 30, "loops": {"a loop": {"row": asdict(row)}}})
     assert page.read_text().startswith("before\n") and page.read_text().endswith(f"{END}\nafter\n")
-    assert page.read_text().count("| a loop | 7.5 | 100 | 1.0040 | 1.0010 – 1.0070 | 0.30% | 1 | 14 |") == 1
+    assert (
+        page.read_text().count("| a loop | 7.5 | 100 | 1.0040 | 1.0010 – 1.0070 | 0.9980 – 1.0020 | 0.30% | 1 | 14 |")
+        == 1
+    )

@@ -114,7 +114,7 @@ class PhaseBook:
         count, expected.most = expected.most - left, left
         phase.steps += count
         phase.calls += count
-        self.followed_ns += count * phase.follow_ns
+        self.followed_ns += count * phase.passing_ns
         phase.timed = False  # its time since the last boundary is that of several steps
 
     def settle(self, now_ns: int | None = None) -> None:
@@ -261,9 +261,11 @@ class PhaseBook:
         self.followed_ns -= listener_ns  # who told of the event adds all of it, unless the program ends here
         if timed and phase is self.current and phase.steps >= ACQUAINTED:
             left = min(unheard, MOST_UNHEARD, UNHEARD_NS // max(length, 1))
-            drawn = 1 + int(left * self._draw.random()) if left else NONE
+            mask = phase.look_seldom(length)
+            looks = left // (mask + 1)
+            drawn = (mask + 1) * (1 + int(looks * self._draw.random())) if looks else NONE
             self.expected.expect(left, drawn, event, id(owner), self._latest.get(event))
-            self.expected.mask = phase.look_seldom(length)
+            self.expected.mask = mask
             if phase.source == "user":
                 self.expected.passes = CALLS_A_STEP * left
             elif phase.seldom and not phase.shares:

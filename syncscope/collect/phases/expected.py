@@ -28,16 +28,22 @@ class Expected:
     """
 
     __slots__ = (
-        "around", "batch_code", "batch_lasti", "batches", "busy", "call_event", "clock", "code", "depth", "event",
-        "frame_id", "inside_call", "lasti", "left", "loader", "mask", "moments", "most", "others", "outer_lasti",
-        "owner", "passes", "quiet", "second", "seconds", "skipped", "timed", "timed_ns", "trains",
+        "around", "batch_code", "batch_lasti", "batches", "busy", "call_event", "clock", "closed", "code", "depth",
+        "event", "frame_id", "in_scaler", "inside_call", "lasti", "left", "loader", "looks_closely", "mask", "moments",
+        "most", "narrow", "others", "outer_lasti", "owner", "passes", "quick", "quiet", "second", "seconds", "skipped",
+        "timed", "timed_ns", "trains",
     )  # fmt: skip
 
     def __init__(self, clock: Callable[[], int]) -> None:
         self.clock = clock
         """Counts nanoseconds."""
-        self.busy = True
-        """No call of a module is to be told of: one is under way, or nobody watches."""
+        self.busy = self.closed = True
+        """No call of a module is to be told of: one is under way, or (``closed``) nobody watches."""
+        self.quick = self.narrow = self.looks_closely = False
+        """An event may pass with the least that tells it from others. Only where ``narrow``, so that only the classes
+        that the program calls are watched, and not where each event is to be looked at closely."""
+        self.in_scaler = False
+        """A scaler makes the optimiser's step, and tells of it itself."""
         self.inside_call = False
         """The thread that is followed is in an outermost call of a module."""
         self.left = self.most = 0
@@ -63,12 +69,9 @@ class Expected:
         """The current phase is training whose steps end with something else than calls of modules."""
         self.quiet = 0
         """So many calls in training need not be told meanwhile."""
-        self.passes = 0
-        """So many calls of modules like the last one, ``call_event``, need not be told: the program tells its steps,
-        ..."""
-        self.others = 0
-        """... or they end with calls of another module, after each of which it is so many."""
-        self.call_event = ""
+        self.passes, self.others, self.call_event = 0, 0, ""
+        """So many calls of modules like the last one, ``call_event``, need not be told: the program tells its steps, or
+        they end with calls of another module, after each of which it is ``others``."""
         self.second, self.seconds = NOBODY, 0
         """The id of an optimiser whose steps end none of the phase's: so many of them need not be told."""
         self.batch_code: CodeType | None = None
@@ -86,13 +89,19 @@ class Expected:
     def tell_all(self) -> None:
         """Let nothing more pass unheard."""
         self.left = self.most = self.passes = self.others = self.seconds = self.batches = 0
-        self.timed, self.second = NONE, NOBODY
+        self.timed, self.second, self.quick = NONE, NOBODY, False
+
+    def look_closely(self) -> None:
+        """Let nothing pass quickly any more: several threads call modules, or Dynamo is about to compile, and compiled
+        code must not depend on what changes in each step."""
+        self.quick, self.looks_closely = False, True
 
     def expect(self, left: int, timed: int, event: str, owner: int, like: Any) -> None:
         """Let ``left`` steps pass that end with ``event`` of ``owner``, where the decision ``like`` holds. ``timed`` is
         one of them."""
         self.left = self.most = left
         self.timed, self.timed_ns = timed, 0
+        self.quick = self.narrow and not self.looks_closely and self.moments is None
         self.event, self.owner = event, owner
         if like is None:
             self.frame_id = 0

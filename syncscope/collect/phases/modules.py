@@ -52,7 +52,6 @@ class ModuleCalls:
         self._followed = followed
         self._failed = failed
         self._torch: Any = None
-        self._closed = True
         self._modes = Patches()
         self._wide = Patches()
         self._narrow = Patches()
@@ -64,7 +63,7 @@ class ModuleCalls:
     def open(self, torch: Any) -> None:
         """Begin, with all classes."""
         self._torch = torch
-        self._expected.busy = self._closed = False
+        self._expected.busy = self._expected.closed = self._expected.narrow = False
         self._opened_ns, self._switches = time.perf_counter_ns(), 0
         self._modes = Patches(torch)
         self._wide, self._narrow = Patches(torch), Patches(torch)
@@ -81,7 +80,8 @@ class ModuleCalls:
 
     def forget(self) -> None:
         """Tell the tracker nothing more: the program may hold a bound ``module.__call__``."""
-        self._closed = self._expected.busy = True
+        self._expected.closed = self._expected.busy = True
+        self._expected.quick = self._expected.narrow = False
 
     def look_wider(self) -> None:
         """Watch all classes again, if it is time. From any thread."""
@@ -90,8 +90,9 @@ class ModuleCalls:
             self._widen()
 
     def _widen(self) -> None:
-        if self._narrow_since and not self._closed and not has_compiled():
+        if self._narrow_since and not self._expected.closed and not has_compiled():
             self._narrow_since = self._known_calls = 0
+            self._expected.quick = self._expected.narrow = False
             self._wide.put_in()
             self._narrow.restore()
 
@@ -112,7 +113,7 @@ class ModuleCalls:
         """An outermost call from ``frame`` is over."""
         if moments is not None:
             moments.called(module, begin_ns, frame)
-        if look_at_class is not None and not self._closed:
+        if look_at_class is not None and not self._expected.closed:
             look_at_class(type(module))
 
     def _look_at_class(self, kind: type) -> None:
@@ -136,6 +137,7 @@ class ModuleCalls:
         self._wide.take_out()
         for kind in self._classes:
             self._narrow.replace(kind, "__call__", self._make_narrow)
+        self._expected.narrow = True
 
     def _switched(self) -> None:
         """A module is switched between training and evaluation: another one may be called from now on."""
@@ -161,67 +163,93 @@ class ModuleCalls:
         return self._make(original, None)
 
     def _make(self, original: Any, look_at_class: Callable[[type], None] | None) -> Any:
-        """The call of a module. Local names are fast."""
-        calls, traced, followed, thread = self, tracing(self._torch), self._followed, threading.get_ident
-        grad_enabled, expected, frame = self._torch.is_grad_enabled, self._tracker.expected, sys._getframe
+        """The call of a module. Local names are fast, and what seldom runs is in functions of its own: a step of half a
+        millisecond pays for each line of code and data that is not in the processor's caches."""
+        calls, traced, look, grad_enabled = self, tracing(self._torch), self._look, self._torch.is_grad_enabled
+        expected, frame = self._tracker.expected, sys._getframe
 
         # Most calls have one argument. To pass on a tuple and a dictionary takes as long as all the rest. A profiler of
         # the program's that records stacks takes the ``self`` of whatever is ``Module.__call__``, or crashes.
         def call(self: Any, first: Any = NOTHING, /, *others: Any, **named: Any) -> Any:
             single = not others and not named and first is not NOTHING
-            rest = () if single or first is NOTHING else (first, *others)
-            if expected.busy or traced():  # most calls while all classes are watched
-                return original(self, first) if single else original(self, *rest, **named)
-            timed = expected.left == expected.timed
-            begin = expected.clock() if timed else 0
-            event: Event = "eval" if not self.training else "training" if grad_enabled() else "call"
-            try:
-                # ``tracker.is_like_last``, as good as, without a call of a function: each short step comes here. A
-                # frame is of one thread.
-                is_next = (
-                    (left := expected.left)
-                    and expected.event is event
-                    and expected.owner == id(self)
-                    and not expected.trains
-                    and (
-                        (left & expected.mask and thread() == followed.ident)
-                        or (
-                            (inner := frame(1 + expected.skipped)).f_lasti == expected.lasti
-                            and inner.f_code is expected.code
-                            and (outer := frame(1 + expected.depth)).f_lasti == expected.outer_lasti
-                            and id(outer) == expected.frame_id
-                            and ((around := outer.f_back) is None or around.f_code is expected.around)
-                        )
-                    )
-                )
-            except ValueError:  # there are not so many frames
-                is_next = False
-            if is_next:
-                expected.left -= 1
-                expected.passes = expected.others
-            elif thread() != followed.ident and not followed.takes_over():
-                return original(self, first) if single else original(self, *rest, **named)
-            elif expected.trains and event == "training" and expected.quiet:
-                expected.quiet -= 1
-            elif expected.passes and event == expected.call_event and expected.owner != id(self):
-                expected.passes -= 1
-            else:
-                timed = False
-                calls._tell(frame(1), self, event)
-            if timed:
-                expected.timed_ns += expected.clock() - begin
+            if expected.quick and not expected.busy:
+                event: Event = "eval" if not self.training else "training" if grad_enabled() else "call"
+                passes = False
+                if expected.trains and event == "training":
+                    if passes := expected.quiet > 0:
+                        expected.quiet -= 1
+                elif (left := expected.left) & expected.mask:
+                    if expected.owner == id(self):
+                        if passes := expected.event is event:
+                            expected.left = left - 1
+                            expected.passes = expected.others
+                    elif passes := expected.passes > 0 and event is expected.call_event:
+                        expected.passes -= 1
+                if passes:
+                    try:
+                        expected.busy = expected.inside_call = True
+                        return original(self, first) if single else original(self, *joined(first, others), **named)
+                    finally:
+                        expected.busy = expected.closed
+                        expected.inside_call = False
+            if expected.busy or traced() or not look(self, frame):  # busy in most calls while all classes are watched
+                return original(self, first) if single else original(self, *joined(first, others), **named)
             moments = expected.moments
             begin = time.perf_counter_ns() if moments is not None else 0
             try:
                 expected.busy = expected.inside_call = True
-                return original(self, first) if single else original(self, *rest, **named)
+                return original(self, first) if single else original(self, *joined(first, others), **named)
             finally:
-                expected.busy = calls._closed
+                expected.busy = expected.closed
                 expected.inside_call = False
                 if moments is not None or look_at_class is not None:
                     calls._called(self, moments, begin, frame(1), look_at_class)
 
         return call
+
+    def _look(self, module: Any, frame: Callable[[int], FrameType]) -> bool:
+        """Look closely at a call of ``module`` from the frame around ``call``, and tell of it unless it is like the
+        last one. Returns whether it comes from the thread that is followed."""
+        expected, followed = self._expected, self._followed
+        event: Event = "eval" if not module.training else "training" if self._torch.is_grad_enabled() else "call"
+        timed = expected.left == expected.timed
+        begin = expected.clock() if timed else 0
+        try:
+            # ``tracker.is_like_last``, as good as, without a call of a function. A frame is of one thread.
+            is_next = (
+                expected.left
+                and expected.event is event
+                and expected.owner == id(module)
+                and not expected.trains
+                and (inner := frame(2 + expected.skipped)).f_lasti == expected.lasti
+                and inner.f_code is expected.code
+                and (outer := frame(2 + expected.depth)).f_lasti == expected.outer_lasti
+                and id(outer) == expected.frame_id
+                and ((around := outer.f_back) is None or around.f_code is expected.around)
+            )
+        except ValueError:  # there are not so many frames
+            is_next = False
+        if is_next:
+            expected.left -= 1
+            expected.passes = expected.others
+        elif threading.get_ident() != followed.ident and not followed.takes_over():
+            expected.look_closely()
+            return False
+        elif expected.trains and event == "training" and expected.quiet:
+            expected.quiet -= 1
+        elif expected.passes and event == expected.call_event and expected.owner != id(module):
+            expected.passes -= 1
+        else:
+            timed = False
+            self._tell(frame(2), module, event)
+        if timed:
+            expected.timed_ns += expected.clock() - begin
+        return True
+
+
+def joined(first: Any, others: tuple[Any, ...]) -> tuple[Any, ...]:
+    """All arguments of a call without names."""
+    return others if first is NOTHING else (first, *others)
 
 
 def has_compiled() -> bool:

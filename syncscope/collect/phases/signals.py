@@ -73,12 +73,14 @@ class Signals:
         self._gradients = GradientCalls(tracker, self._followed, self._fail, lambda: self.optimizers_made)
         self._before: Any = None
         """The handle of the hook before steps of optimisers, which is there while somebody hears of moments."""
-        self._in_scaler = False
         self._in_loader = False
         self._saving = False
         self._handles: list[Any] = []
         self._patches = Patches()
         self._traced: Callable[[], bool] = lambda: False
+        self.after_optimizer = self._make_after_optimizer()
+        self.user_step = self._make_user_step()
+        """The program called ``syncscope.step()``."""
 
     def attach(self, torch: Any) -> None:
         """Start watching; ``torch`` is imported, CUDA need not be initialised. Does nothing while watching.
@@ -95,7 +97,7 @@ class Signals:
         self._traced = tracing(torch)
         self._tracker.nests.skip(os.path.dirname(os.path.abspath(torch.__file__)))
         self._patches = Patches(torch)
-        self._handles = [register_optimizer_step_post_hook(self._after_optimizer)]
+        self._handles = [register_optimizer_step_post_hook(self.after_optimizer)]
         self._watch_begins_of_steps()
         self._modules.open(torch)
         self._watch_scaler(torch)
@@ -118,7 +120,7 @@ class Signals:
 
     def forget(self) -> None:
         """Stop telling the tracker, in a forked child for instance."""
-        self._watching = False
+        self._watching = self._tracker.expected.quick = False
         self._modules.forget()
         self._gradients.forget()
 
@@ -135,6 +137,7 @@ class Signals:
     @moments.setter
     def moments(self, moments: Moments | None) -> None:
         self._moments = self._tracker.expected.moments = moments
+        self._tracker.expected.quick = False
         self._watch_begins_of_steps()
 
     def _watch_begins_of_steps(self) -> None:
@@ -153,26 +156,33 @@ class Signals:
         """Whether the program has made an optimiser, before or after ``attach``."""
         return optimizers_made(self._torch)
 
-    def user_step(self) -> None:
-        """The program called ``syncscope.step()``."""
+    def _make_user_step(self) -> Callable[[], None]:
+        """``syncscope.step()``. Local names are fast."""
+        expected, look = self._tracker.expected, self._look_at_user_step
+
+        def user_step() -> None:
+            if (left := expected.left) & expected.mask and expected.event == "user":  # not looked at closely
+                expected.left = left - 1
+            else:
+                look()
+
+        return user_step
+
+    def _look_at_user_step(self) -> None:
+        """Look closely at a step that the program told, and tell of it unless it is like the last one."""
         expected, frame = self._tracker.expected, sys._getframe
         timed = expected.left == expected.timed
         begin = expected.clock() if timed else 0
         try:
             is_next = (
-                (left := expected.left)
+                expected.left
                 and expected.event == "user"
                 and expected.owner == NOBODY
-                and (
-                    left & expected.mask
-                    or (
-                        (inner := frame(1 + expected.skipped)).f_lasti == expected.lasti
-                        and inner.f_code is expected.code
-                        and (outer := frame(1 + expected.depth)).f_lasti == expected.outer_lasti
-                        and id(outer) == expected.frame_id
-                        and ((around := outer.f_back) is None or around.f_code is expected.around)
-                    )
-                )
+                and (inner := frame(2 + expected.skipped)).f_lasti == expected.lasti
+                and inner.f_code is expected.code
+                and (outer := frame(2 + expected.depth)).f_lasti == expected.outer_lasti
+                and id(outer) == expected.frame_id
+                and ((around := outer.f_back) is None or around.f_code is expected.around)
             )
         except ValueError:  # there are not so many frames
             is_next = False
@@ -183,10 +193,14 @@ class Signals:
         elif not self.failure:
             begin = expected.clock()
             try:
-                self._tracker.user_stepped(frame(1))
+                self._tracker.user_stepped(frame(2))
             except Exception as error:
                 self._fail(error)
             self._tracker.followed_ns += expected.clock() - begin
+
+    def compiles(self) -> None:
+        """Dynamo is about to compile something, on this thread."""
+        self._tracker.expected.look_closely()
 
     def tick(self) -> None:
         """A stretch of time ended, where steps are recorded by time."""
@@ -203,8 +217,28 @@ class Signals:
         if not self._traced() and self._moments is not None:
             self._moments.begins_step()
 
-    def _after_optimizer(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        if self._traced() or not self._watching or self._in_scaler:
+    def _make_after_optimizer(self) -> Callable[[Any, Any, Any], None]:
+        """The hook behind steps of optimisers. Local names are fast."""
+        expected, look = self._tracker.expected, self._look_at_optimizer
+
+        def after_optimizer(optimizer: Any, args: Any, kwargs: Any) -> None:
+            if (
+                expected.quick  # first: Dynamo, which traces an optimiser, must see nothing that changes
+                and (left := expected.left)
+                and left != expected.timed
+                and expected.owner == id(optimizer)
+                and expected.event == "step"
+                and not expected.in_scaler
+            ):
+                expected.left = left - 1
+            else:
+                look(optimizer)
+
+        return after_optimizer
+
+    def _look_at_optimizer(self, optimizer: Any) -> None:
+        """Look closely at a step of ``optimizer``, and tell of it unless it is the one that was expected."""
+        if self._traced() or not self._watching or self._tracker.expected.in_scaler:
             return
         expected = self._tracker.expected
         timed = expected.left == expected.timed
@@ -213,7 +247,7 @@ class Signals:
         if not (followed.trains and threading.get_ident() == followed.ident) and not followed.optimizer_stepped():
             return
         if self._moments is not None:
-            self._moments.stepped(optimizer, sys._getframe(1))
+            self._moments.stepped(optimizer, sys._getframe(2))
         if expected.left and expected.event == "step" and expected.owner == id(optimizer):
             expected.left -= 1
         elif expected.left and expected.seconds and expected.second == id(optimizer):
@@ -221,7 +255,7 @@ class Signals:
         else:
             timed, begin = False, expected.clock()
             try:
-                self._tracker.optimizer_stepped(sys._getframe(1), optimizer)
+                self._tracker.optimizer_stepped(sys._getframe(2), optimizer)
             except Exception as error:
                 self._fail(error)
             self._tracker.followed_ns += expected.clock() - begin
@@ -231,16 +265,18 @@ class Signals:
     def _watch_scaler(self, torch: Any) -> None:
         """A scaler skips ``optimizer.step`` on infinite gradients: its own ``step`` is the step."""
 
+        expected = self._tracker.expected
+
         def make(original: Any) -> Any:
             def step(scaler: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-                if not self._watching or self._in_scaler:
+                if not self._watching or expected.in_scaler:
                     return original(scaler, optimizer, *args, **kwargs)
-                self._in_scaler = True
+                expected.in_scaler = True
                 try:
                     result = original(scaler, optimizer, *args, **kwargs)
                 finally:
-                    self._in_scaler = False
-                self._after_optimizer(optimizer, args, kwargs)
+                    expected.in_scaler = False
+                self.after_optimizer(optimizer, args, kwargs)
                 return result
 
             return step

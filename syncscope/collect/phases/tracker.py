@@ -271,7 +271,7 @@ class PhaseTracker(PhaseChoice):
             expected.most = left
             phase.steps += unheard
             phase.calls += unheard
-            self.followed_ns += unheard * phase.follow_ns
+            self.followed_ns += unheard * phase.passing_ns
             phase.timed = False
         if phase.frame_id == 0 or phase.kind == "train" or expected.inside_call:
             return phase
