@@ -247,7 +247,6 @@ class RunCount:
             self.tracker = PhaseTracker(self, self._paths)
             self.signals = Signals(self.tracker)
             self.step = self.signals.user_step  # itself: a short step would pay for a call in between
-            self.compiling.begins = self.signals.compiles
             if not self._by_time:
                 self.signals.attach(self._torch)
             if self._count:

@@ -84,8 +84,6 @@ class CompileWatch:
     def __init__(self, stacks: Stacks, threads: Threads, phase_at: Callable[[FrameType], Phase | None]) -> None:
         self.log = CompileLog()
         self.failure = ""
-        self.begins: Callable[[], None] = lambda: None
-        """Called before each compilation; at once where it could not be."""
         self._stacks = stacks
         self._threads = threads
         self._phase_at = phase_at
@@ -161,8 +159,6 @@ class CompileWatch:
             self._seen.add(name)
             if name == CONVERT:
                 self._wrap(name, module, COMPILE, self._make_compile)
-                if (CONVERT, COMPILE) not in self._wrapped:
-                    self.begins()
             else:
                 self._wrap(name, module, SKIP, self._make_skip)
             if name == TREES:
@@ -183,7 +179,6 @@ class CompileWatch:
         watch, local = self, self._local
 
         def compile_frame(*args: Any, **kwargs: Any) -> Any:
-            watch.begins()
             if watch._off or local.depth:
                 return original(*args, **kwargs)
             before = watch._begin(args, str(kwargs.get("compile_id") or ""), sys._getframe(1))

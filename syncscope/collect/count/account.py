@@ -35,6 +35,10 @@ COLDEST = 20.0
 """So many times its price is believed of what was timed in the program, a wait or the end of a block. What took longer
 was disturbed by another thread or process."""
 
+DISTURBED = 5.0
+"""And no more than so many times what one costs on average: where programs share the processor, many are disturbed, and
+none of that is the price of counting."""
+
 MOST_ONCE_NS = 1_000_000
 """What the first wait of a place, of which more must be kept, is taken to cost at most, for the same reason."""
 
@@ -111,10 +115,10 @@ class Account:
     def set_prices(self, measured: Prices) -> None:
         """Take the prices that were measured in a loop."""
         self.measured = measured
-        self.most_seen_ns = int(COLDEST * measured.seen)
-        """What is taken of one wait at most: one that was disturbed tells nothing of the others."""
         self.coldness = COLD if measured.seen else 1.0
         """So many times the prices measured in a loop are paid in the program."""
+        self.most_seen_ns = self._most_seen()
+        """What is taken of one wait at most: one that was disturbed tells nothing of the others."""
         self.prices = measured.times(self.coldness)
         """What counting costs in the midst of the program."""
 
@@ -122,7 +126,11 @@ class Account:
         seen = self.seen_ns / (warnings * self.measured.seen)
         weight = 1 - (1 - MEMORY) ** warnings
         self.coldness = max(1.0, self.coldness + weight * (seen - self.coldness))
+        self.most_seen_ns = self._most_seen()
         self.prices = self.measured.times(self.coldness)
+
+    def _most_seen(self) -> int:
+        return int(min(COLDEST, DISTURBED * self.coldness) * self.measured.seen)
 
     def book_once(self, took_ns: int) -> int:
         """The first wait of a place took so long to count. Returns what of it tells of further waits: nothing."""

@@ -34,6 +34,12 @@ from syncscope.schema.recording import SiteEvent
 MOST_ENTERED = 10_000
 """Changes of phase inside of one window that are told apart."""
 
+RARE_INSIDE = ("evaluate", "generate", "checkpoint")
+"""Phases in the midst of another one's step, after which the rest of that is counted."""
+
+REST = 0.25
+"""The part of what last steps of stays may take that such a rest may take: it lacks in the evaluations themselves."""
+
 MOST_OUTS = 450 if sys.version_info >= (3, 13) else sys.maxsize
 """Once wrappers were taken out so often, they stay in, except for windows. See ``sampling.FREE_OUTS``."""
 
@@ -141,10 +147,13 @@ class Counter(Counted):
         self._state = self.tally.of(after)
         if self._suspended and len(self._entered) < MOST_ENTERED:
             self._entered.append((time.time_ns(), after.number))
+        rest = False
         if self._state.stepless:
             self._state.begin_block()  # each time that the program enters it is one
+        elif before.kind in RARE_INSIDE and not self._suspended:
+            rest = self._count_rest(self._state)
         if not self._suspended:
-            self._apply(self._state)
+            self._apply(self._state, begins=rest)
 
     def folded(self, phase: Phase, into: Phase) -> None:
         """``phase`` turned out to be part of ``into``. Its waits are those of the step that ``into`` is in."""
@@ -299,6 +308,22 @@ class Counter(Counted):
         in_the_way = self._paused or (sampling.out and not sampling.on)
         if in_the_way and sampling.left * sampling.averages.gate > 2 * account.prices.out:
             self._take_out()
+
+    def _count_rest(self, state: PhaseTally) -> bool:
+        """The program is back in the midst of a step, after an evaluation, say. Count the rest of it, where the step is
+        not counted anyway: what is done with the results comes once an evaluation. Returns whether it is counted."""
+        sampling = state.sampling
+        left = sampling.left - (state.phase.steps - state.since)
+        since, state.back_ns = state.back_ns, self._mark
+        if (sampling.on and not self._paused) or left <= 0 or sampling.counts_last:
+            return False
+        if not sampling.affords_last(1, REST * (self._mark - since), self._account.prices):
+            return False
+        self._end_block(state)
+        state.begin_block()
+        sampling.count_last(left)
+        state.stand_for_itself()
+        return True
 
     def _choose_block(self, state: PhaseTally, steps: int) -> None:
         """Choose whether the next block is counted, as far as the one of so many ``steps`` tells that is over."""

@@ -58,6 +58,8 @@ class PhaseTally:
         """Steps that were counted in part, because counting stopped in the middle of them."""
         self.cuts = 0
         """Of them, those since the last whole one."""
+        self.back_ns = 0
+        """When the program came back from a rare phase in the midst of a step, the last time."""
         self.cut = False
         """Counting stopped in the middle of a step, because it came to cost too much."""
 

@@ -92,8 +92,7 @@ class Expected:
         self.timed, self.second, self.quick = NONE, NOBODY, False
 
     def look_closely(self) -> None:
-        """Let nothing pass quickly any more: several threads call modules, or Dynamo is about to compile, and compiled
-        code must not depend on what changes in each step."""
+        """Let nothing pass quickly any more: several threads call modules."""
         self.quick, self.looks_closely = False, True
 
     def expect(self, left: int, timed: int, event: str, owner: int, like: Any) -> None:

@@ -172,29 +172,24 @@ class ModuleCalls:
         # the program's that records stacks takes the ``self`` of whatever is ``Module.__call__``, or crashes.
         def call(self: Any, first: Any = NOTHING, /, *others: Any, **named: Any) -> Any:
             single = not others and not named and first is not NOTHING
-            if expected.quick and not expected.busy:
-                event: Event = "eval" if not self.training else "training" if grad_enabled() else "call"
-                passes = False
-                if expected.trains and event == "training":
-                    if passes := expected.quiet > 0:
-                        expected.quiet -= 1
-                elif (left := expected.left) & expected.mask:
-                    if expected.owner == id(self):
-                        if passes := expected.event is event:
-                            expected.left = left - 1
-                            expected.passes = expected.others
-                    elif passes := expected.passes > 0 and event is expected.call_event:
-                        expected.passes -= 1
-                if passes:
-                    try:
-                        expected.busy = expected.inside_call = True
-                        return original(self, first) if single else original(self, *joined(first, others), **named)
-                    finally:
-                        expected.busy = expected.closed
-                        expected.inside_call = False
-            if expected.busy or traced() or not look(self, frame):  # busy in most calls while all classes are watched
+            passes = looks = False
+            if not traced() and not expected.busy:  # Dynamo must see nothing that changes
+                if expected.quick:
+                    event: Event = "eval" if not self.training else "training" if grad_enabled() else "call"
+                    if expected.trains and event == "training":
+                        if passes := expected.quiet > 0:
+                            expected.quiet -= 1
+                    elif (left := expected.left) & expected.mask:
+                        if expected.owner == id(self):
+                            if passes := expected.event is event:
+                                expected.left = left - 1
+                                expected.passes = expected.others
+                        elif passes := expected.passes > 0 and event is expected.call_event:
+                            expected.passes -= 1
+                looks = not passes and look(self, frame)
+            if not passes and not looks:
                 return original(self, first) if single else original(self, *joined(first, others), **named)
-            moments = expected.moments
+            moments = expected.moments if looks else None
             begin = time.perf_counter_ns() if moments is not None else 0
             try:
                 expected.busy = expected.inside_call = True
@@ -202,7 +197,7 @@ class ModuleCalls:
             finally:
                 expected.busy = expected.closed
                 expected.inside_call = False
-                if moments is not None or look_at_class is not None:
+                if looks and (moments is not None or look_at_class is not None):
                     calls._called(self, moments, begin, frame(1), look_at_class)
 
         return call

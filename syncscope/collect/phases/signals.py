@@ -95,6 +95,7 @@ class Signals:
         self._watching = True
         _open.add(self)
         self._traced = tracing(torch)
+        self.after_optimizer = self._make_after_optimizer()
         self._tracker.nests.skip(os.path.dirname(os.path.abspath(torch.__file__)))
         self._patches = Patches(torch)
         self._handles = [register_optimizer_step_post_hook(self.after_optimizer)]
@@ -198,10 +199,6 @@ class Signals:
                 self._fail(error)
             self._tracker.followed_ns += expected.clock() - begin
 
-    def compiles(self) -> None:
-        """Dynamo is about to compile something, on this thread."""
-        self._tracker.expected.look_closely()
-
     def tick(self) -> None:
         """A stretch of time ended, where steps are recorded by time."""
         if not self.failure:
@@ -219,11 +216,13 @@ class Signals:
 
     def _make_after_optimizer(self) -> Callable[[Any, Any, Any], None]:
         """The hook behind steps of optimisers. Local names are fast."""
-        expected, look = self._tracker.expected, self._look_at_optimizer
+        expected, look, traced = self._tracker.expected, self._look_at_optimizer, self._traced
 
         def after_optimizer(optimizer: Any, args: Any, kwargs: Any) -> None:
+            if traced():  # Dynamo must see nothing that changes
+                return
             if (
-                expected.quick  # first: Dynamo, which traces an optimiser, must see nothing that changes
+                expected.quick
                 and (left := expected.left)
                 and left != expected.timed
                 and expected.owner == id(optimizer)
@@ -238,9 +237,9 @@ class Signals:
 
     def _look_at_optimizer(self, optimizer: Any) -> None:
         """Look closely at a step of ``optimizer``, and tell of it unless it is the one that was expected."""
-        if self._traced() or not self._watching or self._tracker.expected.in_scaler:
-            return
         expected = self._tracker.expected
+        if not self._watching or expected.in_scaler:
+            return
         timed = expected.left == expected.timed
         begin = expected.clock() if timed else 0
         followed = self._followed

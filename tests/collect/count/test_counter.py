@@ -422,7 +422,7 @@ def test_what_is_dear_in_the_program_is_priced_so() -> None:
 
 
 def test_a_wait_that_another_thread_disturbed_tells_little_of_the_price(monkeypatch: pytest.MonkeyPatch) -> None:
-    from syncscope.collect.count.account import COLDEST, MOST_ONCE_NS, Prices
+    from syncscope.collect.count.account import COLD, DISTURBED, MOST_ONCE_NS, Prices
 
     run = Run(prices=Prices(seen=400))
     run.counter.open()
@@ -431,9 +431,19 @@ def test_a_wait_that_another_thread_disturbed_tells_little_of_the_price(monkeypa
     seen = run.counter.tally._make_seen()
     for _ in range(2):
         seen(sys._getframe())
-    assert run.counter._account.seen_ns == COLDEST * 400
+    assert run.counter._account.seen_ns == DISTURBED * COLD * 400
     assert run.counter._account.once_ns == MOST_ONCE_NS
     run.counter.close()
+
+
+def test_waits_that_other_processes_disturb_now_and_then_make_none_dearer() -> None:
+    from syncscope.collect.count.account import Account, Prices
+
+    account = Account(Prices(warning=1_000, seen=400))
+    for number in range(2_000):
+        account.warnings, account.seen_ns = 1, account.most_seen_ns if number % 10 == 0 else 400
+        account.settle(1_000_000)
+    assert account.prices.warning < 2_000
 
 
 def test_a_block_whose_end_another_process_disturbed_stops_no_counting(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from syncscope.collect.count.account import ADVANCE, CAP, GRACE_NS, MOST_ADVANCE_NS, RARE, Account
 from syncscope.collect.count.phase_tally import FRESH_NS
+from syncscope.schema.counting import PhaseKind
 from tests.collect.count.program import MS, PRICES, Phase, Run, only, running, wait
 
 SECOND = 1_000 * MS
@@ -196,3 +197,53 @@ def test_the_only_checkpoint_is_counted_when_all_is_spent() -> None:
         assert counts(run, 2)[0] < 2 * FRESH_NS / WARNING
         run.enter(train)
         assert not run.counting
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("kind", ["evaluate", "checkpoint"])
+def test_what_is_done_after_an_evaluation_in_the_midst_of_a_sampled_step_is_counted(seed: int, kind: PhaseKind) -> None:
+    """A trainer looks whether to stop early, say, before the next batch: once an evaluation, and in no drawn step."""
+
+    def look_whether_to_stop() -> None:
+        for _ in range(3):
+            wait()
+            run.now += WARNING * run.counting
+
+    with running(random.Random(seed).random, before_ns=4 * SECOND) as run:
+        train, evaluate = Phase(1), Phase(2, kind)
+        for _epoch in range(6):
+            run.enter(train)
+            for _ in range(500):
+                step(run, 20, 2 * MS)
+            run.enter(evaluate)
+            for _ in range(5):
+                step(run, 5, 2 * MS)
+            run.enter(train)
+            look_whether_to_stop()
+        steps, looks = sorted(
+            (each for each in run.counter.waits() if each.phase == 1), key=lambda each: each.count, reverse=True
+        )
+        assert looks.count == 6 * 3
+        assert steps.estimate == pytest.approx(6 * 500 * 20, rel=0.2)
+        assert run.counter.one_in(train) > 5
+
+
+def test_the_rest_of_a_step_is_not_counted_where_evaluations_follow_each_other_closely() -> None:
+    """It would cost more than last steps may."""
+
+    def look() -> None:
+        wait()
+        run.now += WARNING * run.counting
+
+    with running(random.Random(1).random, before_ns=4 * SECOND) as run:
+        train, evaluate = Phase(1), Phase(2, "evaluate")
+        for _ in range(3_000):
+            run.enter(train)
+            look()
+            step(run, 20, MS)
+            run.enter(evaluate)
+            run.step()
+            run.now += MS
+        looks = min((each for each in run.counter.waits() if each.phase == 1), key=lambda each: each.count)
+        assert run.counter.one_in(train) > 5
+        assert looks.count < 1_000

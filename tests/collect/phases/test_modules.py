@@ -265,3 +265,23 @@ def test_calls_have_the_arguments_that_the_program_gave(run: Any) -> None:
         assert net(1, 2) == ((1, 2), {})
         assert net(1, first=2, module=3) == ((1,), {"first": 2, "module": 3})
         assert net(x=1) == ((), {"x": 1})
+
+
+def test_dynamo_reads_nothing_that_changes_in_each_step(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is traced while short steps pass quickly is not compiled again when they do not."""
+    monkeypatch.undo()
+    compiled: list[int] = []
+
+    def backend(graph: Any, inputs: Any) -> Any:
+        compiled.append(1)
+        return graph.forward
+
+    torch._dynamo.reset()
+    net = model().eval()
+    call_often(net)
+    work = torch.compile(lambda x: net(x) + 1, backend=backend)
+    expected = run.tracker.expected
+    for expected.quick, expected.left, expected.mask in ((True, 40, 15), (True, 39, 15), (False, 0, 0), (True, 8, 7)):
+        work(X)
+    assert len(compiled) == 1
+    torch._dynamo.reset()
