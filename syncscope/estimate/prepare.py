@@ -79,6 +79,8 @@ class Prepared:
     """Moments of the bare steps that the recorded ones have, too."""
     asked: tuple[tuple[str, Question], ...] = ()
     """Changes of the loader to try, by what they are called."""
+    asked_least: tuple[Question, ...] = ()
+    """What comes at least of each of the first of them; empty where that is the change itself."""
     begins_cold: bool = False
     """Whether the first recorded step may hold what is done once: somebody else's recording may begin cold."""
     come_back: tuple[bool, ...] = ()
@@ -134,7 +136,8 @@ def prepare(
     study = Study(timeline, compiled)
     untried = tuple(why_untried(timeline, hit) for hit in hits)
     questions = tuple(NOTHING if why else question(study, hit) for hit, why in zip(hits, untried, strict=True))
-    asked = (*ask_about_loader(study), *ask_about_graphs(study, hits))
+    of_loader = ask_about_loader(study)
+    asked = (*((name, change) for name, change, _ in of_loader), *ask_about_graphs(study, hits))
     if not hits and not asked:
         return prepared
     named = [cause for finding in findings for cause in finding.causes]
@@ -157,6 +160,7 @@ def prepare(
         replay=Replay(assumptions=(*assumptions, *study.assumptions)),
         condition=condition_of(recording.gpu, recording.device) if recording else UNKNOWN,
         asked=asked,
+        asked_least=tuple(least for *_, least in of_loader),
         base=base,
         begins_cold=recording is None,
         come_back=tuple(comes_back(timeline, hit) for hit in hits),
