@@ -17,6 +17,7 @@ import numpy.typing as npt
 from isal import isal_zlib
 
 from syncscope.estimate.answers import lower_severity
+from syncscope.estimate.best import at_best
 from syncscope.estimate.edits import NOTHING, Question
 from syncscope.estimate.first_step import cause_comes_back, comes_back
 from syncscope.estimate.graph_questions import ask_about_graphs, may_ask
@@ -52,6 +53,8 @@ class Prepared:
     collectives: SharedCollectives
     questions: tuple[Question, ...] = ()
     """One for each finding; empty where there is nothing to try."""
+    at_best: tuple[Question, ...] = ()
+    """What each saves at best; empty where that is no other question."""
     at_most: tuple[bool, ...] = ()
     """For each finding, whether its question says only what there is to gain at most."""
     limits: tuple[Limit, ...] = ()
@@ -148,6 +151,7 @@ def prepare(
     return replace(
         prepared,
         questions=questions,
+        at_best=tuple(at_best(study, hit) if asks else NOTHING for hit, asks in zip(hits, questions, strict=True)),
         at_most=tuple(is_at_most(study, hit) for hit in hits),
         limits=find_limits(study, hits),
         whole_limit_ms=find_whole_limit(timeline) if len(timeline.calls) else None,

@@ -85,7 +85,12 @@ def estimate_savings(prepared: Prepared, peers: Sequence[Peer] = ()) -> Estimate
     of_causes = list(zip(prepared.causes, prepared.causes_come_back, strict=True))
     of_causes = [(cause, again) for cause, again in of_causes if cause and cause not in questions]
     besides = [cause for cause, _ in of_causes]
-    asks = [*(question for _, question in prepared.asked), *filter(None, prepared.asked_least)]
+    best = [best or question for question, best in zip_longest(prepared.questions, prepared.at_best) if question]
+    better = [number for number, (one, question) in enumerate(zip(best, questions, strict=True)) if one != question]
+    bests = [best[number] for number in better]
+    if better and len(best) > 1:
+        bests.append(combine(one for one, counts in zip(best, firm, strict=True) if counts or not any(firm)))
+    asks = [*(question for _, question in prepared.asked), *filter(None, prepared.asked_least), *bests]
     every = [*questions, *besides, *asks]
     again = [again for again, question in zip(prepared.come_back, prepared.questions, strict=True) if question]
     again += [*(again for _, again in of_causes), *[False] * len(asks)]
@@ -95,6 +100,7 @@ def estimate_savings(prepared: Prepared, peers: Sequence[Peer] = ()) -> Estimate
         limit_ms=_most_ms(prepared),
         base=prepared.base, first_is_odd=[prepared.begins_cold and not back for back in again],
     )  # fmt: skip
+    savings = _reach(savings, better, savings.each[len(every) - len(bests) :])
     before, *after = draw_steps(savings.replayed, program.streams)
     causes = iter(savings.each[every.index(cause)] if cause else None for cause in prepared.causes)
     most = [limit.of(savings.step_ms, doubted=fitted.misfit > MISFIT) for limit in prepared.limits]
@@ -119,6 +125,21 @@ def _answer_findings(
         if question:
             found = give_saving(finding, *next(answers), at_most, fit, savings.step_ms, shown_ms)
         yield give_causes(found, causes, fit, savings.step_ms)
+
+
+def _reach(savings: Savings, better: Sequence[int], bests: Sequence[Saving]) -> Savings:
+    """The savings, of which some may be as much as at ``bests``: those whose numbers are in ``better``, and all
+    together."""
+    if not better:
+        return savings
+
+    def up_to(saving: Saving, best: Saving) -> Saving:
+        return replace(saving, high=max(saving.high or 0.0, best.high or 0.0), below_drift=best.below_drift)
+
+    each = list(savings.each)
+    for number, best in zip(better, bests, strict=False):
+        each[number] = up_to(each[number], best)
+    return replace(savings, each=tuple(each), all=up_to(savings.all, bests[-1]))
 
 
 def _cap(savings: Savings, most: Sequence[float], firm: Sequence[bool]) -> Savings:
