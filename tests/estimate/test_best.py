@@ -6,6 +6,7 @@ import pytest
 
 from syncscope import rules
 from syncscope.estimate import estimate_savings, prepare
+from syncscope.estimate.prepare import Prepared
 from syncscope.schema.findings import Finding
 from syncscope.schema.recording import Bare
 from syncscope.timeline import Timeline
@@ -42,7 +43,7 @@ def found(expression: str) -> Finding:
 
 def test_a_tensor_that_may_be_made_once_saves_up_to_all_of_its_making() -> None:
     made, moved = found(MADE), found(MOVED)
-    assert made.fix is not None and "once outside the loop" in made.fix
+    assert "once outside the loop" in made.fix
     assert made.saving_ms_per_step == pytest.approx(moved.saving_ms_per_step, abs=0.001)
     assert made.saving_high_ms_per_step is not None and moved.saving_high_ms_per_step is not None
     assert made.saving_high_ms_per_step > moved.saving_high_ms_per_step + 0.02
@@ -59,3 +60,10 @@ def test_other_copies_have_one_way_only() -> None:
     timeline = copied(MOVED)
     prepared = prepare(timeline, rules.find(timeline)[0])
     assert not any(prepared.at_best)
+
+
+def test_what_is_saved_at_best_travels_to_where_ranks_are_compared() -> None:
+    timeline = copied(MADE)
+    prepared = prepare(timeline, rules.find(timeline)[0])
+    assert any(prepared.at_best)
+    assert estimate_savings(Prepared.from_bytes(prepared.to_bytes())) == estimate_savings(prepared)
