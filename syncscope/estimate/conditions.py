@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import re
 
+from syncscope.estimate.dispatch import DISPATCH, without_dispatch
 from syncscope.estimate.edits import Edit, Edits
 from syncscope.estimate.study import Study
 from syncscope.timeline.tables import Copies
-
-DISPATCH = 50_000.0
-"""Nanoseconds of host work before a call that are the dispatch of its op at most: 7 to 40 µs on hosts of H200s. What
-takes longer is work of the program's own."""
 
 LOGIC = re.compile(r"(?:elementwise|reduce)_kernel<(?!.*(?:where|mask)).*(?:\bbool[,>]|[Cc]ompare|logical_)")
 """Kernels of PyTorch that make truth values: comparisons, ``isnan`` and its like, ``all``, ``any``."""
@@ -34,7 +31,7 @@ def without_conditions(study: Study, copies: Copies) -> Edits:
         made = _made_for(study, copy)
         for item in [copy, *made[:-1]] if made else []:
             edits[item] = Edit(pre=0.0 if pre[item] <= DISPATCH else 1.0, own=0.0, gone=True, free=True)
-        edits |= {item: Edit(own=0.0, gone=True, free=True) for item in made[-1:]}
+        edits |= {item: Edit(pre=without_dispatch(study, item), own=0.0, gone=True, free=True) for item in made[-1:]}
     return edits
 
 

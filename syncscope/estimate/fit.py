@@ -162,14 +162,14 @@ def _fit_bare(bare: Program, misfit: float, bare_ns: tuple[int, ...], bare_ms: f
         off: Floats = steps / wanted - 1
         return off
 
-    noise = NOISE if bare_ms is None else min(max(NOISE, _standard_error(bare_ns)), MISFIT)
+    noise = NOISE if bare_ms is None else min(max(NOISE, standard_error(bare_ns)), MISFIT)
     found, missed = _nearest(bare, misfit, off_at, LEAST, noise)
     if found is None and missed > 0:
         found, _ = _nearest(bare, misfit, off_at, LEAST_EVER, noise)
     return found or _doubted(bare, misfit, off_at, wanted)
 
 
-def _standard_error(lengths: Sequence[int]) -> float:
+def standard_error(lengths: Sequence[int]) -> float:
     """That of the median of some lengths, as a share of it, by their quartiles; 0 where too few tell."""
     if len(lengths) < FEWEST:
         return 0.0

@@ -1,8 +1,9 @@
 """What else goes when a boolean mask keeps its shape: the kernels that count it and make indices of it.
 
 ``x[mask]`` counts the mask, reads the count, and writes the indices of what it picks. The backward pass counts the mask
-again, sorts the indices and adds gradients up by them. ``torch.where`` does none of it: it runs one kernel where the
-other picks, and one in the backward. Without a backward, a mask may be a filter, after which less is to be done.
+again, sorts the indices and adds gradients up by them; that of ``x[mask.nonzero()]`` has the indices and only sorts.
+``torch.where`` does none of it: it runs one kernel where the other picks, and one in the backward. Without a backward,
+a mask may be a filter, after which less is to be done.
 """
 
 from __future__ import annotations
@@ -12,6 +13,9 @@ from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import NamedTuple
 
+import numpy as np
+
+from syncscope.estimate.dispatch import to_usual_dispatch, without_dispatch
 from syncscope.estimate.edits import Edit, Edits
 from syncscope.estimate.items import TO_HOST
 from syncscope.estimate.study import Study
@@ -28,6 +32,12 @@ PICKS = re.compile(r"index|gather")
 ADDS_UP = "indexing_backward"
 """The last kernel of the backward of picking; the one of ``torch.where`` takes its place."""
 
+CLEARS = "FillFunctor"
+"""The kernel that makes the zeros in which a backward adds gradients up."""
+
+WRAPS = "remainder_kernel"
+"""The first kernel that a backward makes ready indices into positions with, to sort them."""
+
 SORT = 24
 """Launches from the indices to ``ADDS_UP``, at most: 14 with a sort of many values."""
 
@@ -36,24 +46,30 @@ class _Picking(NamedTuple):
     """A mask of which indices are made, by items."""
 
     wait: int
+    """−1 for a backward that has the indices."""
     step: int
-    before: list[int]
-    """From the first kernel that counts to the read, in order."""
-    after: list[int]
-    """From the read to the last kernel that makes indices; of a backward, to the one before ``ADDS_UP``."""
+    whole: list[int]
+    """From the first kernel that counts to the last one that makes indices; of a backward, to the one before
+    ``ADDS_UP``, from ``WRAPS`` on where it has the indices."""
     backward: bool
+    picks: int = -1
+    """The kernel that a forward picks by."""
 
 
 def without_indices(study: Study, waits: Sequence[int]) -> Edits:
     """The edits by which no indices are made of the masks that have a backward and whose counts some ``waits`` read,
     neither there nor in the backward."""
     edits: Edits = {}
-    for forward, backward in _pair(list(_find_pickings(study))):
+    for forward, backward in _pair(_find_pickings(study)):
         if forward.wait in waits:
             for one in (forward, backward):
-                whole = [*one.before, one.wait, *one.after]
-                edits |= {item: Edit(pre=0.0, own=0.0, free=True, gone=True) for item in whole}
-                edits[whole[0]] = Edit(own=0.0, free=True, gone=True)
+                edits |= {item: Edit(pre=0.0, own=0.0, free=True, gone=True) for item in one.whole}
+                # One op takes the place of those from here to the last kernel, which stays with its dispatch: in a
+                # backward that of the first, since it is one op from there on.
+                left = 1.0 if one.backward else without_dispatch(study, one.whole[0])
+                edits[one.whole[0]] = Edit(pre=left, own=0.0, free=True, gone=True)
+                if not one.backward:
+                    edits[one.picks] = Edit(pre=to_usual_dispatch(study, one.picks))
     return edits
 
 
@@ -68,16 +84,56 @@ def _pair(every: list[_Picking]) -> Iterator[tuple[_Picking, _Picking]]:
             yield from zip(forwards, backwards, strict=True)
 
 
-def _find_pickings(study: Study) -> Iterator[_Picking]:
+def _find_pickings(study: Study) -> list[_Picking]:
     """All masks in the steps by whose indices something is picked, in order."""
-    items = study.program.items
+    found: list[_Picking] = []
     for wait in study.items(study.timeline.waits.call):
         before = list(_counting(study, wait))
         after = list(_indexing(study, wait)) if before else []
         if after:
             between = _until_picked(study, after[-1])
             if between is not None:
-                yield _Picking(wait, int(items.step[wait]), before[::-1], [*after, *between], bool(between))
+                whole = [*before[::-1], wait, *after, *between]
+                found.append(_picking(study, wait, whole, bool(between)))
+    known = {item for one in found if one.backward for item in one.whole}
+    for item in _adding_up(study):
+        if (before := _sorting(study, item)) and before[0] not in known:
+            found.append(_picking(study, -1, before, backward=True))
+    return sorted(found, key=lambda one: one.whole[0])
+
+
+def _picking(study: Study, wait: int, whole: list[int], backward: bool) -> _Picking:
+    """A forward with the kernel that it picks by, or a backward with the zeros that it adds gradients up in."""
+    items = study.program.items
+    step = int(items.step[whole[0]])
+    if not backward:
+        picks = next(item for item in _around(study, whole[-1], 1) if items.stream[item] >= 0)
+        return _Picking(wait, step, whole, backward, picks)
+    before = [item for item in _around(study, whole[0], -1) if items.chain[item] == items.chain[whole[0]]]
+    clears = next((place for place, item in enumerate(before) if items.stream[item] >= 0), None)
+    if clears is not None and CLEARS in study.names[before[clears]]:
+        whole = [*before[clears::-1], *whole]
+    return _Picking(wait, step, whole, backward)
+
+
+def _adding_up(study: Study) -> list[int]:
+    """The items of the last kernels of backwards of picking."""
+    items = study.program.items
+    return [item for item in np.flatnonzero(items.kernel).tolist() if ADDS_UP in study.names[item]]
+
+
+def _sorting(study: Study, adds_up: int) -> list[int]:
+    """What a backward with the indices does with them before it adds gradients up, in order; nothing for another."""
+    items, launches = study.program.items, 0
+    found: list[int] = []
+    for item in _around(study, adds_up, -1):
+        if items.chain[item] != items.chain[adds_up] or launches > SORT or ADDS_UP in study.names[item]:
+            break
+        found.append(item)
+        if WRAPS in study.names[item]:
+            return found[::-1]
+        launches += bool(items.stream[item] >= 0)
+    return []
 
 
 def _around(study: Study, item: int, way: int) -> Iterator[int]:

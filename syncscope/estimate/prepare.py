@@ -17,6 +17,7 @@ import numpy.typing as npt
 from isal import isal_zlib
 
 from syncscope.estimate.answers import lower_severity
+from syncscope.estimate.best import at_best
 from syncscope.estimate.edits import NOTHING, Question
 from syncscope.estimate.first_step import cause_comes_back, comes_back
 from syncscope.estimate.graph_questions import ask_about_graphs, may_ask
@@ -52,6 +53,8 @@ class Prepared:
     collectives: SharedCollectives
     questions: tuple[Question, ...] = ()
     """One for each finding; empty where there is nothing to try."""
+    at_best: tuple[Question, ...] = ()
+    """What each saves at best; empty where that is no other question."""
     at_most: tuple[bool, ...] = ()
     """For each finding, whether its question says only what there is to gain at most."""
     limits: tuple[Limit, ...] = ()
@@ -79,6 +82,8 @@ class Prepared:
     """Moments of the bare steps that the recorded ones have, too."""
     asked: tuple[tuple[str, Question], ...] = ()
     """Changes of the loader to try, by what they are called."""
+    asked_least: tuple[Question, ...] = ()
+    """What comes at least of each of the first of them; empty where that is the change itself."""
     begins_cold: bool = False
     """Whether the first recorded step may hold what is done once: somebody else's recording may begin cold."""
     come_back: tuple[bool, ...] = ()
@@ -134,7 +139,8 @@ def prepare(
     study = Study(timeline, compiled)
     untried = tuple(why_untried(timeline, hit) for hit in hits)
     questions = tuple(NOTHING if why else question(study, hit) for hit, why in zip(hits, untried, strict=True))
-    asked = (*ask_about_loader(study), *ask_about_graphs(study, hits))
+    of_loader = ask_about_loader(study)
+    asked = (*((name, change) for name, change, _ in of_loader), *ask_about_graphs(study, hits))
     if not hits and not asked:
         return prepared
     named = [cause for finding in findings for cause in finding.causes]
@@ -145,6 +151,7 @@ def prepare(
     return replace(
         prepared,
         questions=questions,
+        at_best=tuple(at_best(study, hit) if asks else NOTHING for hit, asks in zip(hits, questions, strict=True)),
         at_most=tuple(is_at_most(study, hit) for hit in hits),
         limits=find_limits(study, hits),
         whole_limit_ms=find_whole_limit(timeline) if len(timeline.calls) else None,
@@ -157,6 +164,7 @@ def prepare(
         replay=Replay(assumptions=(*assumptions, *study.assumptions)),
         condition=condition_of(recording.gpu, recording.device) if recording else UNKNOWN,
         asked=asked,
+        asked_least=tuple(least for *_, least in of_loader),
         base=base,
         begins_cold=recording is None,
         come_back=tuple(comes_back(timeline, hit) for hit in hits),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 
 import msgspec
 import numpy as np
@@ -84,21 +85,28 @@ def estimate_savings(prepared: Prepared, peers: Sequence[Peer] = ()) -> Estimate
     of_causes = list(zip(prepared.causes, prepared.causes_come_back, strict=True))
     of_causes = [(cause, again) for cause, again in of_causes if cause and cause not in questions]
     besides = [cause for cause, _ in of_causes]
-    every = [*questions, *besides, *(question for _, question in prepared.asked)]
+    best = [best or question for question, best in zip_longest(prepared.questions, prepared.at_best) if question]
+    better = [number for number, (one, question) in enumerate(zip(best, questions, strict=True)) if one != question]
+    bests = [best[number] for number in better]
+    if better and len(best) > 1:
+        bests.append(combine(one for one, counts in zip(best, firm, strict=True) if counts or not any(firm)))
+    asks = [*(question for _, question in prepared.asked), *filter(None, prepared.asked_least), *bests]
+    every = [*questions, *besides, *asks]
     again = [again for again, question in zip(prepared.come_back, prepared.questions, strict=True) if question]
-    again += [*(again for _, again in of_causes), *[False] * len(prepared.asked)]
+    again += [*(again for _, again in of_causes), *[False] * len(asks)]
     savings = replay_savings(
-        program, every, fitted, [*on_one_rank, *[any(on_one_rank)] * len(besides), *[False] * len(prepared.asked)],
+        program, every, fitted, [*on_one_rank, *[any(on_one_rank)] * len(besides), *[False] * len(asks)],
         condition=prepared.condition, together=np.flatnonzero(firm).tolist() if any(firm) else None,
         limit_ms=_most_ms(prepared),
         base=prepared.base, first_is_odd=[prepared.begins_cold and not back for back in again],
     )  # fmt: skip
+    savings = _reach(savings, better, savings.each[len(every) - len(bests) :])
     before, *after = draw_steps(savings.replayed, program.streams)
     causes = iter(savings.each[every.index(cause)] if cause else None for cause in prepared.causes)
     most = [limit.of(savings.step_ms, doubted=fitted.misfit > MISFIT) for limit in prepared.limits]
     savings = _cap(savings, [ms for ms, (_, question) in zip(most, pairs, strict=True) if question], firm)
     findings = tuple(_answer_findings(prepared, savings, after, causes, fitted))
-    asked = tuple(map(_answer, prepared.asked, savings.each[len(questions) + len(besides) :]))
+    asked = tuple(_answer_asked(prepared, savings.each[len(questions) + len(besides) :]))
     replayed = _describe(prepared.replay, fitted, savings.limited)
     replayed = msgspec.structs.replace(replayed, before=before, step_ms=round(savings.step_ms, 6), asked=asked)
     return Estimate(findings, _all(savings, len(tried), any(firm)), replayed)
@@ -117,6 +125,21 @@ def _answer_findings(
         if question:
             found = give_saving(finding, *next(answers), at_most, fit, savings.step_ms, shown_ms)
         yield give_causes(found, causes, fit, savings.step_ms)
+
+
+def _reach(savings: Savings, better: Sequence[int], bests: Sequence[Saving]) -> Savings:
+    """The savings, of which some may be as much as at ``bests``: those whose numbers are in ``better``, and all
+    together."""
+    if not better:
+        return savings
+
+    def up_to(saving: Saving, best: Saving) -> Saving:
+        return replace(saving, high=max(saving.high or 0.0, best.high or 0.0), below_drift=best.below_drift)
+
+    each = list(savings.each)
+    for number, best in zip(better, bests, strict=False):
+        each[number] = up_to(each[number], best)
+    return replace(savings, each=tuple(each), all=up_to(savings.all, bests[-1]))
 
 
 def _cap(savings: Savings, most: Sequence[float], firm: Sequence[bool]) -> Savings:
@@ -155,13 +178,18 @@ def _describe(replay: Replay, fit: Fit, limited: str | None) -> Replay:
     )
 
 
-def _answer(asked: tuple[str, Question], saving: Saving) -> Asked:
-    return Asked(
-        question=asked[0],
-        saving_ms_per_step=saving.ms,
-        saving_low_ms_per_step=saving.low,
-        saving_high_ms_per_step=saving.high,
-    )
+def _answer_asked(prepared: Prepared, savings: Sequence[Saving]) -> Iterator[Asked]:
+    """What each change that is asked saves. ``savings`` are those of the changes, then of what comes of them at
+    least."""
+    least = iter(savings[len(prepared.asked) :])
+    for (name, _), saving, other in zip_longest(prepared.asked, savings[: len(prepared.asked)], prepared.asked_least):
+        lows = [one.low for one in (saving, next(least) if other else saving) if one.low is not None]
+        yield Asked(
+            question=name,
+            saving_ms_per_step=saving.ms,
+            saving_low_ms_per_step=min(lows, default=None),
+            saving_high_ms_per_step=saving.high,
+        )
 
 
 def _most_ms(prepared: Prepared) -> float:

@@ -1,8 +1,8 @@
 """The host's work measured stretch by stretch, from moments that were stamped in steps without a profiler.
 
-Such a moment (the return of a wait, or of the loader) is in the recorded steps, too. Between two of them the replay
-takes as long as the bare steps did at one scale of the host's work: that is the scale of this stretch. Where the device
-bounds a stretch its length does not show a scale, and it keeps that of the others.
+Such a moment (the return of a wait or of the loader, the end of a backward) is in the recorded steps, too. Between two
+of them the replay takes as long as the bare steps did at one scale of the host's work: that is the scale of this
+stretch. Where the device bounds a stretch its length does not show a scale, and it keeps that of the others.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from syncscope.estimate.fit import USUAL
+from syncscope.estimate.fit import SPREAD, USUAL, standard_error
+from syncscope.estimate.host import leading_thread
 from syncscope.estimate.profiler_cost import without_profiler
 from syncscope.estimate.program import Program
 from syncscope.estimate.replay import Replayed, Scenario, replay
@@ -61,7 +62,7 @@ def find_stamped(timeline: Timeline, program: Program, bare: Bare | None) -> Sta
     if bare is None or recording is None or not bare.stamps or step_ns is None or not len(timeline.steps):
         return None
     seen = _in_steps(timeline, recording.sites)
-    found: list[tuple[float, list[int]]] = []
+    found = _ends_of_backward(timeline, program, bare)
     for stamp in bare.stamps[:MOST]:
         kind = _kind(stamp)
         if kind is None or stamp.stack is None or len(stamp.ends_ns) != len(bare.steps_ns):
@@ -73,6 +74,37 @@ def find_stamped(timeline: Timeline, program: Program, bare: Bare | None) -> Sta
     if not found:
         return None
     return Stamped(np.array([items for _, items in found]), np.array([ns for ns, _ in found]), step_ns)
+
+
+def _ends_of_backward(timeline: Timeline, program: Program, bare: Bare) -> list[tuple[float, list[int]]]:
+    """When each backward of a bare step ended, and the last item of the same one in each recorded step; nothing where
+    those steps do not have as many.
+
+    Recorded steps have no such moment, but a backward runs on a thread of its own, which launches in turn with the
+    program's. Nothing waits at its end, so the moment may differ much from step to step: one that tells less than what
+    is usual is left out."""
+    stamps = [stamp for stamp in bare.stamps if stamp.event == "backward"]
+    if not stamps or any(len(stamp.ends_ns) != len(bare.steps_ns) for stamp in stamps):
+        return []
+    stamps = sorted(stamps, key=lambda stamp: typical_ns(bare, stamp.ends_ns))
+    last = [_last_of_turns(timeline, program, step) for step in range(program.steps)]
+    if any(len(items) != len(stamps) for items in last):
+        return []
+    return [
+        (typical_ns(bare, stamp.ends_ns), list(items))
+        for stamp, *items in zip(stamps, *last, strict=True)
+        if standard_error(stamp.ends_ns) <= SPREAD
+    ]
+
+
+def _last_of_turns(timeline: Timeline, program: Program, step: int) -> list[int]:
+    """The last item of each turn that another thread than the steps' takes in chain 0."""
+    items = program.items
+    rows = np.flatnonzero((items.chain == 0) & (items.step == step) & ~items.mark & (items.call >= 0))
+    other = timeline.calls.tid[items.call[rows]] != leading_thread(timeline)
+    ends = np.flatnonzero(other & ~np.append(other[1:], False))
+    turns: list[int] = rows[ends].tolist()
+    return turns
 
 
 def _kind(stamp: BareStamp) -> str | None:

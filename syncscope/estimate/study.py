@@ -102,6 +102,13 @@ class Study:
         return names
 
     @cached_property
+    def usual_dispatch(self) -> float:
+        """The host's work before a kernel that the program's thread launches, the median; ns."""
+        items = self.program.items
+        work = items.pre[items.kernel & (items.chain == 0)]
+        return float(np.median(work)) if len(work) else 0.0
+
+    @cached_property
     def without_profiler(self) -> Items:
         """The program's items without the profiler's share of the host's work."""
         return without_profiler(self.program.items)

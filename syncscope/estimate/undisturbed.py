@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from syncscope.estimate.fit import MISFIT, USUAL, WIDER, Fit, find_misfit, fit, steady_steps
+from syncscope.estimate.fit import LEAST, MISFIT, USUAL, WIDER, Fit, find_misfit, fit, steady_steps
 from syncscope.estimate.peers import without_late_peers
 from syncscope.estimate.power import at_clock
 from syncscope.estimate.prepare import Prepared
@@ -63,8 +63,9 @@ def _attempts(prepared: Prepared, program: Program, misfit: float, known: bool) 
         bare = at_clock(program, ratio)
         if prepared.stamped is not None:
             stamped, scale = scale_stretches(bare, prepared.stamped, *steady_steps(bare))
-            if stamped is not bare:
-                found = fitted(stamped)[1]
+            found = fitted(stamped)[1] if stamped is not bare else None
+            # What was measured is not scaled as if a profiler had made it so long: other steps were recorded.
+            if found and found.scenarios and found.scenarios[0].host >= LEAST:
                 yield stamped, replace(found, measured=scale)
     for ratio in clocks:
         yield fitted(at_clock(program, ratio))

@@ -69,3 +69,14 @@ def test_work_of_the_program_s_own_before_the_copy_stays() -> None:
     changes = asked(one, "SYN102")
     kept = [edit.pre for item, edit in changes.items() if edit.gone and not one.program.items.kernel[item]]
     assert kept and all(0.98 < pre < 1 for pre in kept), "but for the dispatch of the copy"
+
+
+def test_the_dispatch_of_the_first_kernel_goes_as_far_as_it_is_usual() -> None:
+    one = checked((ADD, COMPARE))
+    changes, items = asked(one, "SYN102"), one.program.items
+    first = [item for item, edit in changes.items() if edit.gone and items.kernel[item]]
+    assert all(changes[item].pre == 0 for item in first)
+    one = checked((COMPARE,))
+    changes, items = asked(one, "SYN102"), one.program.items
+    first = [item for item, edit in changes.items() if edit.gone and items.kernel[item]]
+    assert all(changes[item].pre < 1 for item in first)

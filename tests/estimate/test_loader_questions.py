@@ -6,6 +6,7 @@ import pytest
 
 from syncscope import rules
 from syncscope.estimate import Estimate, estimate_savings, prepare
+from syncscope.estimate.loader_questions import SHARED
 from syncscope.schema.recording import Bare, RecordedLoader
 from syncscope.schema.report import Asked
 from syncscope.timeline import Timeline
@@ -65,6 +66,15 @@ def test_two_more_workers_make_batches_at_twice_the_pace_of_two() -> None:
     low, likely, high = answer.saving_low_ms_per_step, answer.saving_ms_per_step, answer.saving_high_ms_per_step
     assert low is not None and likely is not None and high is not None
     assert low < likely < high
+
+
+def test_workers_that_share_the_host_may_each_be_slower() -> None:
+    answer = asked(estimated(recorded(paced(), PACE)))["two more workers"]
+    low, likely, high = answer.saving_low_ms_per_step, answer.saving_ms_per_step, answer.saving_high_ms_per_step
+    assert low is not None and likely is not None and high is not None
+    slower = (1 + 3 * SHARED) / (1 + SHARED)
+    assert low < (PACE - PACE / 2 * slower) / 1000 < likely, "four hold up each other more than two"
+    assert high - likely < likely - low, "and hardly more than all of it"
 
 
 def test_more_workers_save_nothing_beyond_what_the_step_takes() -> None:

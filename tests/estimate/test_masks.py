@@ -16,6 +16,8 @@ SELECT = "void at_cuda_detail::cub::detail::select::DeviceSelectSweepKernel<long
 PICK = "void at::native::index_elementwise_kernel<128, 4>(long)"
 SORT = "void at_cuda_detail::cub::detail::radix_sort::DeviceRadixSortSingleTileKernel<long>(long*)"
 ADD_UP = "void (anonymous namespace)::indexing_backward_kernel_stride_1<float>(long const*)"
+WRAP = "void at::native::vectorized_elementwise_kernel<2, at::native::BUnaryFunctor<remainder_kernel_cuda> >(int)"
+ZEROS = "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float> >(int)"
 OTHER = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float> >(int)"
 
 
@@ -60,8 +62,9 @@ def test_the_step_gets_shorter_by_the_launches() -> None:
     waits = frozenset(range(len(one.timeline.waits.ts)))
     with_indices, without = asked(one, "SYN105", waits=waits), asked(one, "SYN103", waits=waits)
     count, read, wait, indices, sorts = 9, 2 + 5, 1, (7 + 9) + (1 + 9), 2 * (1 + 9)
-    # The launch after each wait goes as a whole, so that nothing is left of the way back from it.
-    both = 2 * (count + read + wait + indices - AFTER / 1000) + sorts
+    # The launch after each wait goes as a whole, so that nothing is left of the way back from it. In the forward, 1 µs
+    # of the dispatch of the count goes, too.
+    both = 2 * (count + read + wait + indices - AFTER / 1000) + 1 + sorts
     assert saved_us(one, without) - saved_us(one, with_indices) == pytest.approx(both, abs=1.0)
 
 
@@ -92,3 +95,49 @@ def test_a_backward_belongs_to_no_mask_where_not_each_has_one() -> None:
                 builder.launch(name, call=(begin + 50 + 10 * place, 9), runs=(begin + 61 + 10 * place, 2))
 
     assert kernels_gone(study(each_step(twice))) == []
+
+
+def looked_up(*backward: str, pick_after: float = 1.0) -> Study:
+    """Launches of 10 µs each: a count that is read, and indices that something is picked by; a backward that waits for
+    nothing."""
+
+    def draw(builder: TraceBuilder, at: float) -> None:
+        builder.launch(OTHER, call=(at + 10, 9), runs=(at + 21, 2))
+        builder.launch(COUNT, call=(at + 20, 9), runs=(at + 30, 2))
+        builder.op("aten::nonzero", at + 30, 20)
+        builder.copy("DtoH", call=(at + 31, 5), runs=(at + 37, 2), memory="pinned", bytes=4)
+        builder.stream_sync(at + 37, 6)
+        at += 50
+        for number, name in enumerate((BEGIN, SELECT, PICK, OTHER, *backward, OTHER)):
+            at += pick_after if name == PICK else 1.0
+            builder.launch(name, call=(at + 9 * number, 9), runs=(at + 11 + 9 * number, 2))
+
+    return study(each_step(draw))
+
+
+@pytest.mark.parametrize(
+    ("backward", "sorts"),
+    [
+        ((ZEROS, WRAP, OTHER, SORT, ADD_UP), [ZEROS, WRAP, OTHER, SORT]),
+        ((WRAP, SORT, ADD_UP), [WRAP, SORT]),
+    ],
+    ids=["with zeros", "without"],
+)
+def test_a_backward_that_has_the_indices_does_not_sort_them(backward: tuple[str, ...], sorts: list[str]) -> None:
+    assert kernels_gone(looked_up(*backward)) == [COUNT, BEGIN, SELECT, *sorts]
+
+
+@pytest.mark.parametrize("backward", [(SORT, ADD_UP), (ADD_UP, WRAP), (WRAP, SORT, ADD_UP, WRAP, SORT, ADD_UP)])
+def test_other_backwards_keep_what_they_do(backward: tuple[str, ...]) -> None:
+    assert kernels_gone(looked_up(*backward)) == []
+
+
+def test_what_picks_is_dispatched_as_others_are() -> None:
+    def left(pick_after: float) -> float:
+        one = looked_up(WRAP, SORT, ADD_UP, pick_after=pick_after)
+        changes = asked(one, "SYN103", waits=frozenset(range(len(one.timeline.waits.ts))))
+        picks = next(item for item, name in enumerate(one.names) if name == PICK)
+        return changes[picks].pre * float(one.program.items.pre[picks])
+
+    assert left(31.0) == pytest.approx(1000, abs=20)
+    assert left(501.0) == pytest.approx(501_000 - 49_000, rel=0.01), "work of the program's own stays"

@@ -14,7 +14,7 @@ from syncscope.estimate.program import Program, compile_program
 from syncscope.estimate.stamps import Stamped, find_stamped, scale_stretches
 from syncscope.schema.recording import Bare, BareStamp
 from syncscope.timeline import Timeline
-from tests.builders import TraceBuilder
+from tests.builders import TID, TraceBuilder
 from tests.rules.scenes import line
 
 FREE = Costs(*[0.0] * 6)
@@ -133,3 +133,54 @@ def test_a_recording_without_steps_has_no_moments() -> None:
     timeline = Timeline(builder.recording(0, bare=bare).trace())
     assert not len(timeline.steps)
     assert find_stamped(timeline, compiled(timeline), bare) is None
+
+
+def with_backward(share: float, spread: float = 0.0, turns: int = 1) -> Timeline:
+    """Steps of 1 ms of which a backward on another thread ends at 400 µs as recorded; in bare steps it ended after a
+    ``share`` of that, and once in two steps by a ``spread`` of it later or sooner."""
+    builder, at = TraceBuilder(), 0.0
+    marks = [at]
+    for _ in range(STEPS):
+        builder.launch("gemm", call=(at + 90, 5), runs=(at + 97, 10))
+        for turn in range(turns):
+            builder.on(TID + 1)
+            builder.launch("gemm", call=(at + 390 + 200 * turn, 10), runs=(at + 402 + 200 * turn, 10))
+            builder.on(TID)
+            builder.launch("gemm", call=(at + 500 + 200 * turn, 5), runs=(at + 507 + 200 * turn, 10))
+        builder.launch("gemm", call=(at + 990, 5), runs=(at + 997, 10))
+        at += 1010
+        marks.append(at)
+    moment = 400_000 * share
+    ends = tuple(round(moment * (1 + spread * way)) for way in (-1, 1, -1, 1, -1, 1, -1, 1))
+    stamps = (BareStamp(event="backward", name="backward", ends_ns=ends),)
+    bare = Bare(steps_ns=(round(moment + 610_000),) * 8, drain_ns=1000, stamps=stamps)
+    return Timeline(builder.recording(*marks, drained=at + 5, bare=bare).trace())
+
+
+def moments(timeline: Timeline) -> list[float]:
+    recording = timeline.trace.recording
+    assert recording is not None
+    found = find_stamped(timeline, compiled(timeline), recording.bare)
+    return [] if found is None else found.ns.tolist()
+
+
+def test_the_end_of_a_backward_is_a_moment_too() -> None:
+    assert moments(with_backward(0.7)) == [280_000.0]
+    first, second = stretches(with_backward(0.7))
+    assert (first, second) == (pytest.approx(0.7, abs=0.03), pytest.approx(1.0, abs=0.03))
+
+
+def test_an_end_that_differs_from_step_to_step_tells_nothing() -> None:
+    assert moments(with_backward(0.7, spread=0.1)) == [280_000.0]
+    assert moments(with_backward(0.7, spread=0.5)) == []
+
+
+def test_recorded_steps_with_other_backwards_are_not_compared() -> None:
+    assert moments(with_backward(0.7, turns=2)) == []
+
+
+def test_stamps_of_other_steps_than_the_recorded_ones_are_not_believed() -> None:
+    timeline = recorded(0.2, 0.2)
+    found = estimate_savings(prepare(timeline, rules.find(timeline)[0]))
+    assert found.replay is not None and found.replay.bounds_why is not None
+    assert "a stretch of the host's work took 0.58 ms in the recorded steps" in found.replay.bounds_why

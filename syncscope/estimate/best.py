@@ -1,0 +1,46 @@
+"""What a fix saves at best, where its advice has two ways and the likely saving is that of the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from syncscope.advice import NEW_TENSORS
+from syncscope.estimate.dispatch import DISPATCH
+from syncscope.estimate.edits import NOTHING, Edit, Edits, Question, combine
+from syncscope.estimate.study import Study
+from syncscope.estimate.waiting import without_call
+from syncscope.rules import BY_CODE, Hit
+from syncscope.rules.base.question import Intervention
+
+
+def at_best(study: Study, hit: Hit) -> Question:
+    """What is left out at best: of tensors that are made on the host anew, all, since they may be made once. Nothing
+    for other findings."""
+    copies = BY_CODE[hit.finding.rule].question is Intervention.COPY_ASYNCHRONOUSLY
+    made = any(entry.gave(hit.finding.fix or "") for entry in NEW_TENSORS)
+    return make_once(study, hit) if copies and made else NOTHING
+
+
+def make_once(study: Study, hit: Hit) -> Question:
+    """Neither the copies nor their waits, nor the calls before them that launch nothing."""
+    copies, items = study.copies(hit)
+    waits = [*study.waits(hit), *study.completing(copies)]
+    edits: Edits = {item: Edit(own=0.0, free=True) for item in waits}
+    pre = study.program.items.pre
+    for item in items.tolist():
+        before = _before(study, item)
+        edits |= {one: Edit(pre=0.0 if pre[one] <= DISPATCH else 1.0, own=0.0) for one in before}
+        edits[item] = Edit(pre=0.0 if pre[item] <= DISPATCH else 1.0, own=0.0, free=True, gone=True)
+    return combine([edits, without_call(study, [], list(dict.fromkeys(waits)))])
+
+
+def _before(study: Study, copy: int) -> Sequence[int]:
+    """The calls of the copy's thread right before it that launch nothing and wait for nothing."""
+    items = study.program.items
+    found: list[int] = []
+    for item in range(copy - 1, -1, -1):
+        if items.chain[item] == items.chain[copy]:
+            if items.mark[item] or items.wait[item] or items.stream[item] >= 0:
+                break
+            found.append(item)
+    return found
