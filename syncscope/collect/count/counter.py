@@ -220,7 +220,7 @@ class Counter(Counted):
             self._end_block(state)
             state.begin_block()
             state.sampling.count_this()
-            state.weight = 1.0
+            state.stand_for_itself()
         elif not self._paused:
             return
         self._settle()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from syncscope.collect.count.account import Prices
 from syncscope.collect.count.phase import Phase
-from syncscope.collect.count.places import Key, Place
+from syncscope.collect.count.places import ITSELF, Key, Place
 from syncscope.collect.count.sampling import Draw, Sampling
 from syncscope.collect.count.stays import Stays
 from syncscope.schema.counting import PhaseKind
@@ -46,6 +46,8 @@ class PhaseTally:
         """Steps that none stands for so far: those since the last block that was counted."""
         self._owed = 0.0
         """Of them, those that the steps of this block stand for, which may end before it has as many as it was to."""
+        self._alone = 0
+        """Steps that were counted, and for which none stands but themselves."""
         self._drawn = self._stood_for = 0.0
         """Steps that stand for more than themselves, and for how many."""
         self.begin()
@@ -103,7 +105,7 @@ class PhaseTally:
         self.sampling = Sampling(self._draw, self.stepless)
         self.counted_steps = self.parts = self.cuts = 0
         self.weight, self.skipped, self._owed = 1.0, 0.0, 0.0
-        self._drawn = self._stood_for = 0.0
+        self._alone, self._drawn, self._stood_for = 0, 0.0, 0.0
         self.stays.begin_again(self.phase.steps)
         self.begin()
         for place in self.places:
@@ -111,9 +113,12 @@ class PhaseTally:
 
     def unseen_share(self, counting: bool) -> float:
         """The number of steps, divided by that of the steps which those that were counted stand for: all but the ones
-        left out last. ``counting`` is whether those since the last block are counted."""
-        steps, here = self.phase.steps - self.first, max(self.phase.steps - self.since, 0)
-        left_out = self.skipped + (max(self._owed - here * (self.weight - 1), 0) if counting else here + self._owed)
+        left out last. Steps that stand for themselves are in neither number. ``counting`` is whether those since the
+        last block are counted."""
+        here = max(self.phase.steps - self.since, 0)
+        alone = self._alone + here * (counting and self.weight == ITSELF)
+        steps, weight = self.phase.steps - self.first - alone, max(self.weight, 1)
+        left_out = self.skipped + (max(self._owed - here * (weight - 1), 0) if counting else here + self._owed)
         return steps / (steps - left_out) if 0 < left_out < steps else 1.0
 
     def cut_step(self) -> None:
@@ -146,8 +151,8 @@ class PhaseTally:
             self.weight += self._owed / steps
 
     def stand_for_itself(self) -> None:
-        """A step begins that stands for no other one."""
-        self.weight, self.skipped, self._owed = 1.0, self.skipped + self._owed, 0.0
+        """A step begins, or the rest of one, that stands for no other one."""
+        self.weight, self.skipped, self._owed = ITSELF, self.skipped + self._owed, 0.0
 
     def end_steps(self, counted: int, left_out: int) -> None:
         """Steps are over, of which some were counted."""
@@ -155,7 +160,9 @@ class PhaseTally:
         self.cuts = 0 if counted else self.cuts
         self.skipped += left_out
         self.since += counted + left_out
-        if self.weight > 1:
+        if self.weight == ITSELF:
+            self._alone += counted
+        elif self.weight > 1:
             self._owed = max(self._owed - counted * (self.weight - 1), 0.0)
             self._drawn += counted
             self._stood_for += counted * self.weight

@@ -21,10 +21,15 @@ UNSEEN = 2
 in steps that were left out (Agresti and Coull, 1998: two successes more)."""
 
 
+ITSELF = 0.0
+"""The weight of a step that is unlike the others: it stands for itself, and what was left out is not like it."""
+
+
 class Place:
     """The waits at one place. Counting touches ``now`` only; a step is added up when the next one begins."""
 
     __slots__ = (
+        "alone",
         "before",
         "blocked_ns",
         "bytes",
@@ -58,7 +63,9 @@ class Place:
         self.count = self.steps = 0
         """Of the steps before ``step``."""
         self.weight = 1.0
-        """Steps that ``step`` stands for."""
+        """Steps that ``step`` stands for; ``ITSELF`` where nothing that was left out is like it."""
+        self.alone = 0
+        """Waits in steps with that weight. They are no estimate."""
         self.weighted = self.spread = 0.0
         """Waits in all steps before ``step``, as those that were counted tell, and the variance of this number."""
         self.before = 0
@@ -78,6 +85,7 @@ class Place:
             self.steps += 1
             self.weighted += now * self.weight
             self.spread += now * now * self.weight * (self.weight - 1)
+            self.alone += now * (self.weight == ITSELF)
         self.step, self.now, self.weight = step, 1, weight
 
     def cut_step(self) -> None:
@@ -88,7 +96,7 @@ class Place:
         """Its steps were others so far."""
         self.before += self.count + self.now + self.cut
         self.cut = self.cut_steps = 0
-        self.count = self.steps = self.now = self.first_step = self.step = 0
+        self.count = self.steps = self.now = self.first_step = self.step = self.alone = 0
         self.weighted = self.spread = 0.0
         self.bytes = self.blocked_ns = 0
 
@@ -99,6 +107,7 @@ class Place:
         self.steps += other.steps + (now > 0)
         self.weighted += other.weighted + now * other.weight
         self.spread += other.spread + now * now * other.weight * (other.weight - 1)
+        self.alone += other.alone + now * (other.weight == ITSELF)
         self.before += other.before
         self.cut += other.cut
         self.cut_steps += other.cut_steps
@@ -125,7 +134,7 @@ class Place:
         direction: Direction | None = None if self.to_device is None else "HtoD" if self.to_device else "DtoH"
         kind: Literal["warning", "call"] = "call" if self.name else "warning"
         steps = self.steps + (now > 0)
-        estimate = share * (self.weighted + now * self.weight)
+        estimate = share * (self.weighted + now * self.weight) + self.alone + now * (self.weight == ITSELF)
         spread = self.spread + now * now * self.weight * (self.weight - 1)
         if steps:
             spread += UNSEEN * (count / steps) ** 2 * drawn * (drawn - 1)

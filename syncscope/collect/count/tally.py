@@ -101,13 +101,13 @@ class Tally:
                     number = take(frame) if self._kept < MAX_PLACES else self._stacks.find(frame)
                 place = state.warned.get(number)
                 if place is None:
-                    place = self._new_place(state.warned, number, "", number, None, phase.steps)
+                    place = self._new_place(state.warned, number, "", number, None, phase.steps, state.weight)
                     if place is None:
                         return
                     most = account.book_once(clock() - start)
                 if place.step == phase.steps:
                     place.now += 1
-                elif place.now == 1:  # ``begin_step`` after a step with one wait
+                elif place.now == 1 and place.weight:  # ``begin_step`` after a step with one wait
                     weight, place.weight = place.weight, state.weight
                     place.count, place.steps, place.step = place.count + 1, place.steps + 1, phase.steps
                     place.weighted, place.spread = place.weighted + weight, place.spread + weight * (weight - 1)
@@ -204,7 +204,7 @@ class Tally:
         key = name, stack, to_device
         place = state.called.get(key)
         if place is None:
-            place = self._new_place(state.called, key, *key, phase.steps)
+            place = self._new_place(state.called, key, *key, phase.steps, state.weight)
             if place is None:
                 return None
         if place.step == phase.steps:
@@ -228,13 +228,15 @@ class Tally:
                 self._kept -= 1
 
     def _new_place(
-        self, places: dict[Any, Place], key: Any, name: str, stack: int, to_device: bool | None, step: int
-    ) -> Place | None:
+        self, places: dict[Any, Place], key: Any, name: str, stack: int, to_device: bool | None, step: int,
+        weight: float = 1.0,
+    ) -> Place | None:  # fmt: skip
         if self._kept >= MAX_PLACES:
             self.dropped += 1
             return None
         self._kept += 1
         place = places[key] = Place(name, stack, to_device, step)
+        place.weight = min(weight, 1.0)
         thread = live_threads.get(threading.get_ident())  # not ``current_thread``, which would list a thread of C++'s
         place.thread = thread.name if thread is not None else None
         return place

@@ -223,7 +223,7 @@ def test_what_is_done_after_an_evaluation_in_the_midst_of_a_sampled_step_is_coun
         steps, looks = sorted(
             (each for each in run.counter.waits() if each.phase == 1), key=lambda each: each.count, reverse=True
         )
-        assert looks.count == 6 * 3
+        assert looks.count == looks.estimate == 6 * 3  # other steps that were left out are not like it
         assert steps.estimate == pytest.approx(6 * 500 * 20, rel=0.2)
         assert run.counter.one_in(train) > 5
 
