@@ -255,7 +255,9 @@ class Loop:
             self.pairs.append(Pair(tuple(off), tuple(usual), tuple(rare)))
 
     def _on(self, steps: int) -> Generator[None, None, list[OnStep]]:
-        """The steps of a block with all of it on."""
+        """The steps of a block with all of it on. Whatever was before, it begins with the same change: Python learns
+        anew where attributes are for longer than steps are left out."""
+        self._take_out()
         self._put_in()
         found: list[OnStep] = []
         tracker, account, clock = self._tracker, self._account, time.perf_counter
@@ -268,7 +270,8 @@ class Loop:
         return found[self._settling :]
 
     def _off(self, steps: int) -> Generator[None, None, list[float]]:
-        """The steps of a block with all of it off."""
+        """The steps of a block with all of it off, which begins as one with it on does."""
+        self._put_in()
         self._take_out()
         return (yield from self._steps(self._settling + steps))[self._settling :]
 
