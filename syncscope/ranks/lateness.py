@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import repeat
 from math import inf
 
 from syncscope.ranks.clocks import Meeting, compare_clocks, compare_pairs, differences
-from syncscope.schema.ranks import BetweenRanks, KindBetween, RankBetween, WaitsFor
+from syncscope.ranks.own_waits import find_own_waits
+from syncscope.schema.ranks import BetweenRanks, FindingBetween, KindBetween, RankBetween, WaitsFor
 from syncscope.schema.report import START, Collective, Delay, TraceInfo
 
 MOST_WAITED_FOR = 3
@@ -78,9 +80,12 @@ def compare_ranks(ranks: dict[int, TraceInfo]) -> Lateness:
     late: defaultdict[int, LateRank] = defaultdict(LateRank)
     waits: defaultdict[int, RankWaits] = defaultdict(RankWaits)
     whole = len(meetings) == len(every)
-    for meeting, first in zip(meetings, _first_ends(meetings), strict=True):
+    before = [
         _add(meeting, ranks, first if whole else {}, late, waits)
-    between = _between(ranks, sorted(counted), meetings, every, late, waits) if meetings else None
+        for meeting, first in zip(meetings, _first_ends(meetings), strict=True)
+    ]
+    own = find_own_waits(ranks, zip(every, before if whole else repeat({}), strict=False))
+    between = _between(ranks, sorted(counted), meetings, every, late, waits, own) if meetings else None
     return Lateness(len(counted), dict(late), between, _find_alone(ranks, every))
 
 
@@ -136,17 +141,19 @@ def _add(
     first: dict[int, float],
     late: defaultdict[int, LateRank],
     waits: defaultdict[int, RankWaits],
-) -> None:
+) -> dict[int, float]:
     """Count one collective: all end it together, so the rank that ran it for the shortest time came last. Until the
-    ``first`` of the same ranks has ended, they may be apart for what was before the recorded steps."""
+    ``first`` of the same ranks has ended, they may be apart for what was before the recorded steps: returns how long
+    ranks wait for that, in ms."""
     last = min(meeting, key=lambda trace: meeting[trace].ms)
     own = meeting[last]
     waited = {trace: min(one.ms - own.ms, one.exposed_ms) for trace, one in meeting.items() if trace != last}
-    in_all = Counter(waited)
+    in_all, apart = Counter(waited), dict[int, float]()
     for trace, one in meeting.items():
         if trace != last and one.end_ms - one.ms < first.get(trace, -inf):
             before = min(_later_begin(meeting, last, trace, ranks), waited[trace])
             waited[trace] -= before
+            apart[trace] = before
             late[last].before = max(late[last].before, before)
             waits[trace].before = max(waits[trace].before, before)
     longest = max(waited, key=lambda trace: waited[trace])
@@ -173,6 +180,7 @@ def _add(
     for trace, ms in waited.items():
         waits[trace].collectives += 1
         waits[trace].waits[last] += round(ms * 1e6)
+    return apart
 
 
 def _between(
@@ -182,9 +190,10 @@ def _between(
     every: list[Meeting],
     late: dict[int, LateRank],
     waits: dict[int, RankWaits],
+    own: dict[int, tuple[FindingBetween, ...]],
 ) -> BetweenRanks:
     """What the report says of the ranks together, in the steps with these ``numbers``. Clocks are compared in ``every``
-    collective, of all steps."""
+    collective, of all steps, and so are those that findings are about (``own``)."""
     whole, steps = len(meetings) == len(every), len(numbers)
     left_out = {_step_of(meeting) for meeting in every} - set(numbers)
     reference = min(waits, key=lambda trace: (ranks[trace].rank or 0, trace))
@@ -209,6 +218,7 @@ def _between(
                 )
                 for name, ns in sorted(mine.exposed.items())
             ),
+            in_findings=own[trace],
             holds_ms_per_step=round(held.held / steps, 6),
             holds_each_step_ms=tuple(round(held.by_step.get(number, 0.0), 6) for number in numbers),
             waits_before_ms=round(mine.before, 6) if told else None,

@@ -130,6 +130,11 @@ class Collective(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     """... and for what: indices into ``Meetings.delays``, the longest first."""
     each_ms: tuple[float, ...] = ()
     """How long each ran, where it is several in a row; nothing where they are many."""
+    each_exposed_ms: tuple[float, ...] = ()
+    """How much of each its finding counts as exposed; nothing where they are many, or in reports of earlier
+    versions."""
+    found_in: tuple[int, ...] = ()
+    """The finding that each is part of, as ``Finding.meets``, −1 for none; one number where it is the same for all."""
 
 
 class Meetings(msgspec.Struct, frozen=True, kw_only=True):

@@ -46,8 +46,8 @@ PAIR = 2
 collectives no more than this many in a row are summed, unless more than of all steps would be kept. A pair is better
 than one: the kernels of some collectives end before all ranks have, which the next makes good."""
 
-MOST_EACH = 16
-"""Of a meeting of no more collectives than this the length of each is kept."""
+MOST_EACH, MOST_EACH_IN_ALL = 512, 16_384
+"""Of a meeting of no more collectives than this the length of each is kept, unless there are more than this in all."""
 
 MOST_DELAYS, LEAST_DELAY = 4, 10_000
 """How many kinds of idle time are kept of a meeting, and the shortest in ns."""
@@ -165,13 +165,10 @@ def find_meetings(
     ``collectives`` and ``bubbles`` are those of one device, ``behind`` (n,) is that of ``places_behind``;
     ``recorded_from`` is when the recording begins on the host, and ``first_work`` when on the device (ns).
     """
-    counted = (collectives.step >= 0) & (collectives.step < MOST_STEPS) if len(steps) else collectives.row >= 0
-    met = collectives.take(counted & ~np.isin(collectives.name, POINT_TO_POINT))
+    met = find_met(collectives, steps)
     if not len(met):
         return None
-    number = np.append(steps.number, 0)[met.step]
-    what = name_meetings(met)
-    block = _number_blocks(number, what, whole=not len(steps))
+    number, what, block = _split(met, steps)
     # A bubble delays the collective that comes next.
     delayed = np.append(block, -1)[np.searchsorted(met.ts, bubbles.end, side="left")]
     delays: dict[Delay, int] = {}
@@ -190,12 +187,35 @@ def find_meetings(
                 step=int(number[first]), name=str(what[first]), end_ms=int(part.end.max()) / 1e6,
                 ms=_ms(part.dur), exposed_ms=_ms(part.exposed),
                 idle_ms=tuple(ns / 1e6 for ns in idle.values()), delays=tuple(idle),
-                each_ms=tuple((part.dur / 1e6).tolist()) if 1 < len(rows) <= MOST_EACH else (),
+                each_ms=tuple((part.dur / 1e6).tolist()) if len(rows) > 1 and _keeps_each(rows, met) else (),
             )
         )  # fmt: skip
     begin = int(steps.ts.min()) if len(steps) else recorded_from
     begin_ms = None if begin is None else begin / 1e6
     return Meetings(collectives=tuple(kept), delays=tuple(delays), base_ns=base_ns, begin_ms=begin_ms)
+
+
+def find_met(collectives: Collectives, steps: Steps) -> Collectives:
+    """Those of the collectives of one device in which the rank meets the others."""
+    counted = (collectives.step >= 0) & (collectives.step < MOST_STEPS) if len(steps) else collectives.row >= 0
+    return collectives.take(counted & ~np.isin(collectives.name, POINT_TO_POINT))
+
+
+def rows_of_meetings(met: Collectives, steps: Steps) -> list[Ints]:
+    """Which of the collectives of ``find_met`` each meeting of ``find_meetings`` is made of; none where they are many
+    and not kept one by one."""
+    _, _, block = _split(met, steps)
+    return [rows if _keeps_each(rows, met) else rows[:0] for rows in group_rows(block)]
+
+
+def _split(met: Collectives, steps: Steps) -> tuple[Ints, Objects, Ints]:
+    """The number of the step of each, what ranks compare it by, and the number of its meeting."""
+    number, what = np.append(steps.number, 0)[met.step], name_meetings(met)
+    return number, what, _number_blocks(number, what, whole=not len(steps))
+
+
+def _keeps_each(rows: Ints, met: Collectives) -> bool:
+    return len(rows) <= MOST_EACH and len(met) <= MOST_EACH_IN_ALL
 
 
 def _ms(lengths: Ints) -> float:

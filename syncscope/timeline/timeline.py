@@ -136,10 +136,15 @@ class Tables:
         return np.where((table.group == "") & (table.launch >= 0), told, table.group)
 
     @cached_property
+    def collectives_here(self) -> Collectives:
+        """The collectives of ``device``."""
+        return self.collectives.take(self.collectives.device == (-1 if self.device is None else self.device))
+
+    @cached_property
     def collectives_once(self) -> Collectives:
         """The collectives of ``device`` inside the steps, with exposed time that counts once
         (``collectives.count_once``)."""
-        mine = self.collectives.take(self.collectives.device == (-1 if self.device is None else self.device))
+        mine = self.collectives_here
         return mine if self.span is None else count_once(mine, self._compute, self.span)
 
     @cached_property

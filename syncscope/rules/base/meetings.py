@@ -1,0 +1,46 @@
+"""Which finding each collective of a rank is part of, so that what ranks show of it together can be told there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+
+from syncscope.rules.base.rule import Hit
+from syncscope.schema.report import Collective, TraceInfo
+from syncscope.timeline import Timeline
+from syncscope.timeline.collectives import find_met, rows_of_meetings, trim_first_step
+from syncscope.timeline.intervals import Ints
+
+
+def count_exposed(timeline: Timeline) -> tuple[Ints, Ints]:
+    """Length and exposed time of each of ``timeline.collectives_once`` (n,), as findings count them, in ns."""
+    once = timeline.collectives_once
+    dur, exposed = trim_first_step(timeline.collectives.take(once.row), len(timeline.steps))
+    return np.minimum(dur, once.dur), np.minimum(exposed, once.exposed)
+
+
+def link_meetings(info: TraceInfo, timeline: Timeline, hits: Sequence[Hit]) -> TraceInfo:
+    """The trace in the report, whose collectives say which of the findings in ``hits`` they are part of."""
+    meetings = info.meetings
+    if meetings is None:
+        return info
+    found_in = np.full(len(timeline.collectives), -1, dtype=np.int64)
+    exposed = np.zeros(len(timeline.collectives), dtype=np.int64)
+    exposed[timeline.collectives_once.row] = count_exposed(timeline)[1]
+    for hit in hits:
+        if isinstance(hit.finding.meets, int):
+            found_in[sorted(hit.collectives)] = hit.finding.meets
+    met = find_met(timeline.collectives_here, timeline.steps)
+    each = (met.row[rows] for rows in rows_of_meetings(met, timeline.steps))
+    linked = (_link(one, found_in[rows], exposed[rows]) for one, rows in zip(meetings.collectives, each, strict=True))
+    return msgspec.structs.replace(info, meetings=msgspec.structs.replace(meetings, collectives=tuple(linked)))
+
+
+def _link(one: Collective, found_in: Ints, exposed: Ints) -> Collective:
+    numbers = found_in.tolist()
+    same = len(set(numbers)) == 1
+    return msgspec.structs.replace(
+        one, each_exposed_ms=tuple((exposed / 1e6).tolist()), found_in=tuple(numbers[:1] if same else numbers)
+    )
