@@ -453,3 +453,18 @@ def test_a_rank_that_waits_for_another_gains_what_the_late_one_gains():
     (alone,) = [one for one in joined(reading(0, 500, 1000)).findings if one.rule == "SYN102"]
     assert (alone.saving_high_ms_per_step or 0) > waiting.saving_high_ms_per_step
     assert merge([report]).findings == report.findings
+
+
+def test_of_collectives_alone_the_late_rank_is_told_without_what_it_did() -> None:
+    def reduces(number: int, comes: float) -> TraceBuilder:
+        builder = TraceBuilder(rank=number, world_size=2)
+        for at in range(0, 50_000, 10_000):
+            builder.kernel("ncclDevKernel_AllReduce_Sum_f32(x)", at + comes, 5000 - comes)
+        return builder
+
+    (found,) = stragglers(reduces(0, 0), reduces(1, 4000))
+    assert (
+        "rank 1 comes last to allreduce and holds the others for 20 ms in all; of its device nothing" in found.message
+    )
+    assert "idle" not in found.message and "give its whole trace" in found.fix
+    assert stragglers(reduces(0, 0), reduces(1, 100)) == []
