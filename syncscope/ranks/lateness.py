@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from itertools import repeat
 from math import inf
 
-from syncscope.ranks.clocks import Meeting, compare_clocks, compare_pairs, differences
+from syncscope.ranks.clocks import Meeting, compare_clocks
+from syncscope.ranks.matching import find_meetings
 from syncscope.ranks.own_waits import find_own_waits
 from syncscope.schema.ranks import BetweenRanks, FindingBetween, KindBetween, RankBetween, WaitsFor
 from syncscope.schema.report import START, Collective, Delay, TraceInfo
@@ -72,7 +73,7 @@ class Lateness:
 
 def compare_ranks(ranks: dict[int, TraceInfo]) -> Lateness:
     """Find which rank comes last to each collective, and which ranks wait for it."""
-    every = _ended_together(list(_match(ranks)))
+    every = find_meetings(ranks)
     steps = sorted({_step_of(meeting) for meeting in every})
     # Profilers do not start at the same time, and the first ranks to record wait for the last in the first step.
     counted = set(steps[1:] if len(steps) > 2 else steps)
@@ -252,33 +253,3 @@ def _idle(one: Collective, info: TraceInfo) -> Counter[Delay]:
     delays = info.meetings.delays if info.meetings else ()
     lengths = zip(one.delays, one.idle_ms, strict=False)
     return Counter({delays[number]: round(ms * 1e6) for number, ms in lengths if 0 <= number < len(delays)})
-
-
-def _match(ranks: dict[int, TraceInfo]) -> Iterator[Meeting]:
-    """The collectives of a step and a kind by their order, where the ranks that have any have as many."""
-    by_kind: defaultdict[tuple[int, str], defaultdict[int, list[Collective]]] = defaultdict(lambda: defaultdict(list))
-    for trace, info in ranks.items():
-        for one in info.meetings.collectives if info.meetings else ():
-            by_kind[one.step, one.name][trace].append(one)
-    for kind in sorted(by_kind):
-        rows = by_kind[kind]
-        if len(rows) > 1 and len({len(row) for row in rows.values()}) == 1:
-            yield from (dict(zip(rows, together, strict=True)) for together in zip(*rows.values(), strict=True))
-
-
-def _ended_together(meetings: list[Meeting]) -> list[Meeting]:
-    """The collectives that ended at one moment on all ranks, once the offset of the clocks is subtracted. If that is
-    less than half of what two ranks have in common, none of it is compared."""
-    pairs = compare_pairs(meetings)
-    return [
-        meeting
-        for meeting in meetings
-        if all(
-            pairs[pair].agrees and pairs[pair].near(ms, _shortest(meeting)) for pair, ms in differences(meeting).items()
-        )
-    ]
-
-
-def _shortest(meeting: Meeting) -> float:
-    """How long the rank ran a collective that came last, in ms; the last of several in a row."""
-    return min((one.each_ms or (one.ms,))[-1] for one in meeting.values())

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from syncscope.ranks.clocks import Meeting
 from syncscope.schema.ranks import FindingBetween
-from syncscope.schema.report import Collective, TraceInfo
+from syncscope.schema.report import TraceInfo
 
 Before = Mapping[int, float]
 """How long ranks wait in one meeting for one that began later, in ms, by the trace's place in the report."""
@@ -34,7 +34,7 @@ def find_own_waits(
     known: dict[int, defaultdict[int, _OfFinding]] = {trace: defaultdict(_OfFinding) for trace in ranks}
     for trace, info in ranks.items():
         for one in info.meetings.collectives if info.meetings else ():
-            for finding, exposed in zip(_findings(one), one.each_exposed_ms, strict=False):
+            for finding, exposed in zip(one.findings, one.each_exposed_ms, strict=False):
                 known[trace][finding].exposed += exposed
                 known[trace][finding].many += 1
     for meeting, before in meetings:
@@ -51,7 +51,7 @@ def _compare(meeting: Meeting, before: Before, known: Mapping[int, defaultdict[i
     shortest = min((one.ms, trace) for trace, one in meeting.items())
     for trace, one in meeting.items():
         left, share = before.get(trace, 0.0), max(1 - shortest[0] / one.ms, 0.0) if one.ms else 0.0
-        for place, (finding, exposed) in enumerate(zip(_findings(one), one.each_exposed_ms, strict=False)):
+        for place, (finding, exposed) in enumerate(zip(one.findings, one.each_exposed_ms, strict=False)):
             own = known[trace][finding]
             waits = max(exposed - last[place][0], 0.0) if last else exposed * share
             own.compared += 1
@@ -59,11 +59,6 @@ def _compare(meeting: Meeting, before: Before, known: Mapping[int, defaultdict[i
             own.before += min(waits, left)
             own.waits_for[(last[place] if last else shortest)[1]] += round((waits - min(waits, left)) * 1e6)
             left -= min(waits, left)
-
-
-def _findings(one: Collective) -> tuple[int, ...]:
-    """The finding of each of the collectives that a meeting is made of."""
-    return one.found_in * len(one.each_exposed_ms) if len(one.found_in) == 1 else one.found_in
 
 
 def _row(number: int, own: _OfFinding) -> FindingBetween:

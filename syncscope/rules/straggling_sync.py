@@ -51,6 +51,7 @@ BECAUSE = {
     "host collective": "while the host waits for another rank's",
     "host idle": "while the host sleeps, or waits for a thread or another process",
     "collective": "beside another collective",
+    "unknown": "and nothing shows why",
     START: "while the host has not launched its first work",
     ONCE: "in warm-up, which later steps do not repeat",
 }

@@ -135,6 +135,14 @@ class Collective(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     versions."""
     found_in: tuple[int, ...] = ()
     """The finding that each is part of, as ``Finding.meets``, −1 for none; one number where it is the same for all."""
+    in_graph: bool = False
+    """Whether a CUDA graph runs it, where the trace does not have its process group: others of the kind may be of
+    another."""
+
+    @property
+    def findings(self) -> tuple[int, ...]:
+        """The finding of each."""
+        return self.found_in * len(self.each_exposed_ms) if len(self.found_in) == 1 else self.found_in
 
 
 class Meetings(msgspec.Struct, frozen=True, kw_only=True):

@@ -72,7 +72,8 @@ def find_collectives(
         launch_ts=launch_ts, launch_end=launch_end, tid=tid, name=ran.collective, group=ran.group, bytes=ran.bytes,
         device=ran.device, stream=ran.stream, step=np.full(len(ran), -1, dtype=np.int64), ops=ops.chains(op),
         marks=annotations.chains(mark), exposed=exposed_ns(ran.ts, ran.end, ran.device, compute),
-        beside=_beside(ran, activities, calls), place=np.zeros(len(ran), dtype=np.int64),
+        beside=_beside(ran, activities, calls), in_graph=np.append(calls.do(["graph-launch"]), False)[ran.launch],
+        place=np.zeros(len(ran), dtype=np.int64),
     )  # fmt: skip
 
 
@@ -188,6 +189,7 @@ def find_meetings(
                 ms=_ms(part.dur), exposed_ms=_ms(part.exposed),
                 idle_ms=tuple(ns / 1e6 for ns in idle.values()), delays=tuple(idle),
                 each_ms=tuple((part.dur / 1e6).tolist()) if len(rows) > 1 and _keeps_each(rows, met) else (),
+                in_graph=bool(part.in_graph[0] and part.group[0] == ""),
             )
         )  # fmt: skip
     begin = int(steps.ts.min()) if len(steps) else recorded_from
@@ -211,7 +213,10 @@ def rows_of_meetings(met: Collectives, steps: Steps) -> list[Ints]:
 def _split(met: Collectives, steps: Steps) -> tuple[Ints, Objects, Ints]:
     """The number of the step of each, what ranks compare it by, and the number of its meeting."""
     number, what = np.append(steps.number, 0)[met.step], name_meetings(met)
-    return number, what, _number_blocks(number, what, whole=not len(steps))
+    # Of those without a group, a graph's may be of another group than those launched one by one.
+    graphs = met.in_graph & (met.group == "")
+    kind = objects([f"{name} in a graph" if graph else name for name, graph in zip(what, graphs, strict=True)])
+    return number, what, _number_blocks(number, kind, whole=not len(steps))
 
 
 def _keeps_each(rows: Ints, met: Collectives) -> bool:
