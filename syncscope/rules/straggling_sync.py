@@ -7,6 +7,7 @@ import msgspec
 from syncscope.advice import Advice
 from syncscope.ranks.lateness import LateRank, compare_ranks
 from syncscope.ranks.missing import find_missing_ranks
+from syncscope.rules.allocator_sync import AllocatorSync
 from syncscope.rules.base.lateness import tell_of_ranks
 from syncscope.rules.base.question import NoQuestion
 from syncscope.rules.base.rule import RunFindings, RunRule
@@ -132,7 +133,7 @@ class StragglingSync(RunRule):
     def explain(self, findings: Sequence[Finding], compared: RunFindings) -> list[Finding]:
         apart = {entry.trace for entry in compared.not_checked if entry.why == APART}
         told = tell_of_ranks(findings, CommNotOverlapped.code, compared.between_ranks, apart, compared.alone)
-        return limit_by_late_ranks(told, CommNotOverlapped.code, compared.between_ranks)
+        return limit_by_late_ranks(told, CommNotOverlapped.code, compared.between_ranks, {AllocatorSync.code})
 
     def _compare_phase(self, ranks: dict[int, TraceInfo], findings: Sequence[Finding]) -> RunFindings:
         """What is between the ranks in one phase."""

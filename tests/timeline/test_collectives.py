@@ -154,3 +154,16 @@ def test_of_a_trace_without_steps_no_more_than_two_collectives_in_a_row_are_one_
     found = Timeline(builder.trace()).info().meetings
     assert found is not None
     assert len(found.collectives) == meetings
+
+
+def test_without_a_group_collectives_of_graphs_are_meetings_of_their_own() -> None:
+    def meetings(**args: str) -> list[tuple[bool, float]]:
+        builder = TraceBuilder().call("cudaGraphLaunch", 0, 5, correlation=90)
+        builder.kernel(ALL_REDUCE, 10, 40, stream=13, correlation=90, args=dict(args))
+        builder.launch(ALL_REDUCE, call=(100, 5), runs=(110, 30), stream=13, args=dict(args))
+        found = Timeline(builder.trace()).info().meetings
+        assert found is not None
+        return [(one.in_graph, one.ms) for one in found.collectives]
+
+    assert meetings() == [(True, 0.04), (False, 0.03)]
+    assert meetings(**{"Process Group Name": "0"}) == [(False, 0.04), (False, 0.03)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 import msgspec
 
@@ -19,14 +19,17 @@ WAITING = 0.5
 it waits longer."""
 
 
-def limit_by_late_ranks(findings: Sequence[Finding], code: str, between: BetweenRanks | None) -> list[Finding]:
-    """The findings of traces without steps, whose ranks are replayed alone: one of a rank that waits for others, for
-    ``WAITING`` of what its fix could save longer than the latest rank does, gains what the same finding gains on ranks
-    that do not.
+def limit_by_late_ranks(
+    findings: Sequence[Finding], code: str, between: BetweenRanks | None, bounded: Set[str] = frozenset()
+) -> list[Finding]:
+    """The findings, of which one of a rank that waits for others, for ``WAITING`` of what its fix could save longer
+    than the latest rank does, gains what the same finding gains on ranks that do not.
 
-    Those of the rule ``code`` are about the waiting itself, and stay. The same if it is done twice.
+    Traces without steps are replayed rank by rank, so that is so of all rules but ``code``, which is about the waiting
+    itself. Ranks with steps are replayed together, and it is so of the rules ``bounded``, whose gains are at most what
+    the rank's own host does. The same if it is done twice.
     """
-    if between is None or not between.whole:
+    if between is None:
         return list(findings)
     waits = {row.trace: waits_ms(row, between) for row in between.ranks}
     least = min(waits.values(), default=0.0)
@@ -38,17 +41,19 @@ def limit_by_late_ranks(findings: Sequence[Finding], code: str, between: Between
     paces = [one for one in findings if sets_the_pace(one)]
 
     def limited(finding: Finding) -> Finding:
-        if finding.rule == code or finding.saving_ms_per_step is not None or sets_the_pace(finding):
+        mine = finding.rule != code if between.whole else finding.rule in bounded
+        if not mine or finding.saving_ms_per_step is not None or sets_the_pace(finding):
             return finding
         same = (one for one in paces if (one.rule, one.fingerprint) == (finding.rule, finding.fingerprint))
         most = max((one.saving_high_ms_per_step or 0.0 for one in same), default=0.0)
-        return _limit(finding, most, waits.get(finding.trace, 0.0))
+        waited = milliseconds(waits.get(finding.trace, 0.0))
+        return _limit(finding, most, f"{waited} {'in all' if between.whole else 'a step'}")
 
     return [limited(finding) for finding in findings]
 
 
-def _limit(finding: Finding, most: float, waited: float) -> Finding:
-    """The finding of a rank that waits for ``waited`` ms, with no more than ``most`` ms to gain."""
+def _limit(finding: Finding, most: float, waited: str) -> Finding:
+    """The finding of a rank that waits so long, with no more than ``most`` ms to gain."""
     high, message = finding.saving_high_ms_per_step or 0.0, finding.message.partition(WAITS)
     less = max(high - most, 0.0)
     if not less and not message[1]:
@@ -60,5 +65,5 @@ def _limit(finding: Finding, most: float, waited: float) -> Finding:
         saving_low_ms_per_step=None if least is None else max(least - less, 0.0),
         saving_high_ms_per_step=high - less,
         likely_saving_ms_per_step=None if likely is None else min(likely, most),
-        message=f"{message[0]}{WAITS}{milliseconds(waited)} in all for others that come late, so they set the pace",
+        message=f"{message[0]}{WAITS}{waited} for others that come late, so they set the pace",
     )
