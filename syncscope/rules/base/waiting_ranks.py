@@ -22,15 +22,18 @@ it waits longer."""
 def limit_by_late_ranks(
     findings: Sequence[Finding], code: str, between: BetweenRanks | None, bounded: Set[str] = frozenset()
 ) -> list[Finding]:
-    """The findings, of which one of a rank that waits for others, for ``WAITING`` of what its fix could save longer
-    than the latest rank does, gains what the same finding gains on ranks that do not.
+    """The findings, of which those of a rank that waits for others gain what the same finding gains on ranks that do
+    not.
 
     Traces without steps are replayed rank by rank, so that is so of all rules but ``code``, which is about the waiting
-    itself. Ranks with steps are replayed together, and it is so of the rules ``bounded``, whose gains are at most what
-    the rank's own host does. The same if it is done twice.
+    itself, where a rank waits for ``WAITING`` of what the fix could save longer than the latest rank does. Ranks with
+    steps are replayed together, and it is so of the rules ``bounded``, whose gains are at most what the rank's own host
+    does: of that the rank loses what it waits. The same if it is done twice.
     """
     if between is None:
         return list(findings)
+    if not between.whole:
+        return _limit_in_steps(findings, bounded, between)
     waits = {row.trace: waits_ms(row, between) for row in between.ranks}
     least = min(waits.values(), default=0.0)
     more = {trace: waited - least for trace, waited in waits.items()}
@@ -41,13 +44,34 @@ def limit_by_late_ranks(
     paces = [one for one in findings if sets_the_pace(one)]
 
     def limited(finding: Finding) -> Finding:
-        mine = finding.rule != code if between.whole else finding.rule in bounded
-        if not mine or finding.saving_ms_per_step is not None or sets_the_pace(finding):
+        if finding.rule == code or finding.saving_ms_per_step is not None or sets_the_pace(finding):
             return finding
         same = (one for one in paces if (one.rule, one.fingerprint) == (finding.rule, finding.fingerprint))
         most = max((one.saving_high_ms_per_step or 0.0 for one in same), default=0.0)
-        waited = milliseconds(waits.get(finding.trace, 0.0))
-        return _limit(finding, most, f"{waited} {'in all' if between.whole else 'a step'}")
+        return _limit(finding, most, f"{milliseconds(waits.get(finding.trace, 0.0))} in all")
+
+    return [limited(finding) for finding in findings]
+
+
+def _limit_in_steps(findings: Sequence[Finding], rules: Set[str], between: BetweenRanks) -> list[Finding]:
+    """The findings, of which one of these rules gains on a rank that waits what the same gains on one that waits for
+    less than ``WAITING`` as long; where it waits for less than ``WAITING`` of what the fix could save, at least what is
+    beyond its waiting."""
+    waits = {row.trace: waits_ms(row, between) for row in between.ranks}
+    least = min(waits.values(), default=0.0)
+    mine = [one for one in findings if one.rule in rules and one.trace in waits]
+
+    def limited(finding: Finding) -> Finding:
+        known = finding.saving_ms_per_step is not None or WAITS in finding.message
+        if finding.rule not in rules or finding.trace not in waits or known:
+            return finding
+        more = waits[finding.trace] - least
+        late = (one for one in mine if waits[one.trace] - least < WAITING * more)
+        same = (one for one in late if (one.rule, one.fingerprint) == (finding.rule, finding.fingerprint))
+        high = finding.saving_high_ms_per_step or 0.0
+        beyond = high - more if more < WAITING * high else 0.0
+        most = max(beyond, *(one.saving_high_ms_per_step or 0.0 for one in same), 0.0)
+        return _limit(finding, min(most, high), f"{milliseconds(waits[finding.trace])} a step")
 
     return [limited(finding) for finding in findings]
 
