@@ -39,6 +39,32 @@ class LateRank:
     was idle for it."""
     held_traces: set[int] = field(default_factory=set)
     """The ranks that waited."""
+    in_kinds: dict[str, LateRank] = field(default_factory=dict)
+    """The same by the kind of the collectives."""
+
+    def add(self, name: str, held: float, lost: Counter[Delay], others: set[int]) -> None:
+        """Count a collective in which it ``held`` the ``others``, after it was idle for what it ``lost`` (ns)."""
+        self.held += held
+        self.idle += lost.total() / 1e6
+        self.times += 1
+        self.names[name] += round(held * 1e6)
+        self.delays.update(lost)
+        self.held_traces |= others
+
+    def explained(self, share: float) -> LateRank:
+        """The collectives for which its idle device explains so large a share of what it held the others: all of them,
+        else those of some kinds. A stage of a pipeline computes while the next waits for it, and may still come late to
+        others."""
+        if self.idle >= share * self.held:
+            return self
+        part = LateRank(before=self.before)
+        for name, kind in self.in_kinds.items():
+            if kind.idle >= share * kind.held:
+                part.held, part.idle, part.times = part.held + kind.held, part.idle + kind.idle, part.times + kind.times
+                part.names[name] = kind.names[name]
+                part.delays.update(kind.delays)
+                part.held_traces |= kind.held_traces
+        return part
 
 
 @dataclass
@@ -165,13 +191,9 @@ def _add(
     for delay in (one for one in lost if one.cause == START):
         lost[delay] = max(lost[delay] - earlier, 0)
     rank = late[last]
-    rank.held += waited[longest]
     rank.by_step[own.step] += waited[longest]
-    rank.idle += lost.total() / 1e6
-    rank.times += 1
-    rank.names[own.name] += round(waited[longest] * 1e6)
-    rank.delays.update(lost)
-    rank.held_traces |= waited.keys()
+    for counted in (rank, rank.in_kinds.setdefault(own.name, LateRank())):
+        counted.add(own.name, waited[longest], lost, set(waited))
     waits[last].collectives += 1
     shortest = [min(lengths) for lengths in zip(*(one.each_ms for one in meeting.values()), strict=False)]
     for trace, one in meeting.items():

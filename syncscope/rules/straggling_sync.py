@@ -145,8 +145,8 @@ class StragglingSync(RunRule):
             return RunFindings(not_checked=tuple(unchecked))
         late = tuple(
             self._finding(number, ranks[number], late, lateness.steps, findings)
-            for number, late in sorted(lateness.late.items())
-            if _holds_others(late, lateness.steps, ranks[number])
+            for number, every in sorted(lateness.late.items())
+            if _holds_others(late := _explained(every, ranks[number]), lateness.steps, ranks[number])
         )
         alone = {number: kinds.union(POINT_TO_POINT) for number, kinds in lateness.alone.items()}
         return RunFindings(late, between_ranks=lateness.between, alone=alone)
@@ -207,6 +207,10 @@ def _step_ms(info: TraceInfo) -> float:
 
 
 def _holds_others(late: LateRank, steps: int, info: TraceInfo) -> bool:
-    """Whether a rank holds the others for long, and its idle device explains it where that was recorded."""
-    long = late.held / steps >= max(LEAST_MS, LEAST_SHARE * _step_ms(info))
-    return long and (_only_meets(info) or late.idle >= EXPLAINED * late.held)
+    """Whether a rank holds the others for long."""
+    return late.held / steps >= max(LEAST_MS, LEAST_SHARE * _step_ms(info))
+
+
+def _explained(late: LateRank, info: TraceInfo) -> LateRank:
+    """What its idle device explains of how long a rank holds the others, all of it where that was not recorded."""
+    return late if _only_meets(info) else late.explained(EXPLAINED)

@@ -133,3 +133,20 @@ def test_without_the_begin_of_its_first_step_nothing_is_said_of_what_was_before(
 def test_ranks_that_ran_another_number_of_collectives_are_not_compared(other: list[Collective]) -> None:
     found = compared([reduce(0, 2, 10)], other)
     assert (found.steps, found.late, found.between) == (0, {}, None)
+
+
+def test_what_an_idle_device_explains_of_some_kinds_is_told_of_these() -> None:
+    # The last rank computes before the broadcast, and is idle before the all-gather.
+    rows = [
+        [
+            Collective(step=0, name=name, end_ms=end, ms=ms, exposed_ms=ms, idle_ms=idle, delays=(0,) if idle else ())
+            for name, end, ms, idle in (("broadcast", 100, first, ()), ("allgather", 200, second, gap))
+        ]
+        for first, second, gap in ((40, 9, ()), (1, 1, (8.0,)))
+    ]
+    found = compared(*rows, causes=("launching",)).late[1]
+    assert (found.held, found.idle) == (47, 8)
+    part = found.explained(0.5)
+    assert (part.held, part.idle, part.times, list(part.names)) == (8, 8, 1, ["allgather"])
+    assert found.explained(0.1) is found
+    assert part.delays.most_common(1)[0][0].cause == "launching"
