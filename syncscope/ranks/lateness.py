@@ -174,7 +174,8 @@ def _add(
     ranks wait for that, in ms."""
     last = min(meeting, key=lambda trace: meeting[trace].ms)
     own = meeting[last]
-    waited = {trace: min(one.ms - own.ms, one.exposed_ms) for trace, one in meeting.items() if trace != last}
+    alone = _exposed_waiting(meeting)
+    waited = {trace: min(one.ms - own.ms, alone[trace]) for trace, one in meeting.items() if trace != last}
     in_all, apart = Counter(waited), dict[int, float]()
     for trace, one in meeting.items():
         if trace != last and one.end_ms - one.ms < first.get(trace, -inf):
@@ -197,13 +198,28 @@ def _add(
     waits[last].collectives += 1
     shortest = [min(lengths) for lengths in zip(*(one.each_ms for one in meeting.values()), strict=False)]
     for trace, one in meeting.items():
-        in_turn = min(sum(one.each_ms) - sum(shortest), one.exposed_ms) if shortest else 0.0
+        in_turn = min(sum(one.each_ms) - sum(shortest), alone[trace]) if shortest else 0.0
         waits[trace].exposed[one.name] += round(one.exposed_ms * 1e6)
         waits[trace].one_by_one[one.name] += round(max(in_turn, in_all[trace]) * 1e6)
     for trace, ms in waited.items():
         waits[trace].collectives += 1
         waits[trace].waits[last] += round(ms * 1e6)
     return apart
+
+
+def _exposed_waiting(meeting: Meeting) -> dict[int, float]:
+    """For how long, at most, each rank waits in a meeting with no compute beside it, in ms: it is exposed before the
+    rank comes that comes last. Where the collectives are not kept one by one, for all that they are exposed."""
+    lengths = {trace: one.each_ms or (one.ms,) for trace, one in meeting.items()}
+    if len({len(row) for row in lengths.values()}) > 1:
+        return {trace: one.exposed_ms for trace, one in meeting.items()}
+    last = [min(row) for row in zip(*lengths.values(), strict=True)]
+
+    def waits(one: Collective, row: tuple[float, ...]) -> float:
+        parts = enumerate(zip(row, last, strict=True))
+        return sum(one.exposed_last(place, whole) - one.exposed_last(place, end) for place, (whole, end) in parts)
+
+    return {trace: waits(one, lengths[trace]) if one.each_last_ms else one.exposed_ms for trace, one in meeting.items()}
 
 
 def _between(

@@ -159,6 +159,7 @@ def _sum(parts: list[Collective]) -> Collective:
         each_ms=tuple(ms for part in parts for ms in part.each_ms or (part.ms,)),
         each_exposed_ms=tuple(ms for part in parts for ms in part.each_exposed_ms),
         found_in=tuple(one for part in parts for one in part.findings),
+        each_last_ms=tuple(row for part in parts for row in part.each_last_ms or ((),) * len(part.each_ms or (0,))),
     )
 
 

@@ -53,7 +53,7 @@ def _compare(meeting: Meeting, before: Before, known: Mapping[int, defaultdict[i
         left, share = before.get(trace, 0.0), max(1 - shortest[0] / one.ms, 0.0) if one.ms else 0.0
         for place, (finding, exposed) in enumerate(zip(one.findings, one.each_exposed_ms, strict=False)):
             own = known[trace][finding]
-            waits = max(exposed - last[place][0], 0.0) if last else exposed * share
+            waits = max(exposed - one.exposed_last(place, last[place][0]), 0.0) if last else exposed * share
             own.compared += 1
             own.waits += waits
             own.before += min(waits, left)

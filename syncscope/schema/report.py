@@ -135,9 +135,23 @@ class Collective(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     versions."""
     found_in: tuple[int, ...] = ()
     """The finding that each is part of, as ``Finding.meets``, −1 for none; one number where it is the same for all."""
+    each_last_ms: tuple[tuple[float, ...], ...] = ()
+    """How much of each is exposed in its last eighth, in its last two eighths and so on; one 0 of one that is not
+    exposed at all, nothing of one that is as a whole."""
     in_graph: bool = False
     """Whether a CUDA graph runs it, where the trace does not have its process group: others of the kind may be of
     another."""
+
+    def exposed_last(self, place: int, ms: float) -> float:
+        """How much of the last ``ms`` of one of the collectives is exposed."""
+        points = self.each_last_ms[place] if place < len(self.each_last_ms) else ()
+        length = self.each_ms[place] if self.each_ms else self.ms
+        if not points or not length:
+            return ms
+        eighths = min(ms / length, 1.0) * len(points)
+        known = (0.0, *points, points[-1])
+        whole = int(eighths)
+        return known[whole] + (known[whole + 1] - known[whole]) * (eighths - whole)
 
     @property
     def findings(self) -> tuple[int, ...]:

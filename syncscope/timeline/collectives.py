@@ -49,6 +49,9 @@ than one: the kernels of some collectives end before all ranks have, which the n
 MOST_EACH, MOST_EACH_IN_ALL = 512, 16_384
 """Of a meeting of no more collectives than this the length of each is kept, unless there are more than this in all."""
 
+EIGHTHS = 8
+"""In as many parts it is told how much of a collective is exposed."""
+
 MOST_DELAYS, LEAST_DELAY = 4, 10_000
 """How many kinds of idle time are kept of a meeting, and the shortest in ns."""
 
@@ -133,6 +136,15 @@ def trim_first_step(collectives: Collectives, steps: int) -> tuple[Ints, Ints]:
         return np.where(first & (most >= 0) & (column > most), most, column)
 
     return trim(dur), trim(exposed)
+
+
+def exposed_at_the_end(collectives: Collectives, compute: dict[int, Union]) -> Ints:
+    """How many ns of the last eighth, the last two eighths and so on of each collective (n, 8) are exposed."""
+    ends = [
+        exposed_ns(collectives.end - collectives.dur * part // EIGHTHS, collectives.end, collectives.device, compute)
+        for part in range(1, EIGHTHS + 1)
+    ]
+    return np.stack(ends, axis=1) if len(collectives) else np.zeros((0, EIGHTHS), dtype=np.int64)
 
 
 def places_behind(bubbles: Bubbles, waits: Waits, loads: Loads) -> Ints:

@@ -150,3 +150,14 @@ def test_what_an_idle_device_explains_of_some_kinds_is_told_of_these() -> None:
     assert (part.held, part.idle, part.times, list(part.names)) == (8, 8, 1, ["allgather"])
     assert found.explained(0.1) is found
     assert part.delays.most_common(1)[0][0].cause == "launching"
+
+
+def test_a_rank_that_computes_while_the_last_has_not_come_does_not_wait() -> None:
+    # Rank 0 is in it for 8 ms, and computes for the first 4; the last rank comes after 6.
+    points = (1.0, 2.0, 3.0, 4.0, 4.0, 4.0, 4.0, 4.0)
+    early = msgspec.structs.replace(reduce(0, 2, 10, hidden=4), each_last_ms=(points,))
+    waits, holds = rows(compared([early], [reduce(0, 8, 10)]))
+    assert (waits.waits_ms_per_step, holds.holds_ms_per_step) == (2, 2)
+    hidden = msgspec.structs.replace(reduce(0, 2, 10, hidden=8), each_last_ms=((0.0,),))
+    waits, _ = rows(compared([hidden], [reduce(0, 8, 10)]))
+    assert waits.waits_ms_per_step == 0

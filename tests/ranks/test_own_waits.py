@@ -82,3 +82,15 @@ def test_of_three_steps_the_first_counts_as_far_as_the_finding_counts_it() -> No
     rows = [[met((long,), (0,), end=100 * step, step=step) for step in range(3)] for long in (6, 1)]
     (early,), _ = own(*rows)
     assert (early.exposed_ms, early.waits_ms) == (18, pytest.approx(15))
+
+
+def test_where_compute_hides_the_end_all_that_is_exposed_is_waiting() -> None:
+    # 8 ms, of which the last 2 are the transfer: compute hides them, or else what comes before.
+    def exposed_at(points: Sequence[float]) -> float:
+        part = msgspec.structs.replace(met((8,), (0,), exposed=(points[-1],)), each_last_ms=(tuple(points),))
+        early, _ = own([part], [met((2,), (0,))])
+        return early[0].waits_ms
+
+    assert exposed_at((0, 0, 1, 2, 3, 3, 3, 3)) == 3
+    assert exposed_at((1, 2, 3, 3, 3, 3, 3, 3)) == 1
+    assert exposed_at((0.5, 1.5, 3, 3, 3, 3, 3, 3)) == 1.5

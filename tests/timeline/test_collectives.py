@@ -167,3 +167,11 @@ def test_without_a_group_collectives_of_graphs_are_meetings_of_their_own() -> No
 
     assert meetings() == [(True, 0.04), (False, 0.03)]
     assert meetings(**{"Process Group Name": "0"}) == [(False, 0.04), (False, 0.03)]
+
+
+def test_of_a_collective_it_is_told_when_it_is_exposed() -> None:
+    builder = TraceBuilder().launch(ALL_REDUCE, call=(0, 5), runs=(10, 80), stream=13)
+    builder.launch("gemm", call=(6, 3), runs=(10, 25)).launch("gemm", call=(20, 3), runs=(85, 20))
+    (parts,) = Timeline(builder.trace()).exposed_at_the_end.tolist()
+    assert parts == [5000, 15_000, 25_000, 35_000, 45_000, 50_000, 50_000, 50_000]
+    assert Timeline(TraceBuilder().launch("k", call=(0, 5), runs=(10, 5)).trace()).exposed_at_the_end.shape == (0, 8)

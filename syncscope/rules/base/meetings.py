@@ -34,13 +34,23 @@ def link_meetings(info: TraceInfo, timeline: Timeline, hits: Sequence[Hit]) -> T
             found_in[sorted(hit.collectives)] = hit.finding.meets
     met = find_met(timeline.collectives_here, timeline.steps)
     each = (met.row[rows] for rows in rows_of_meetings(met, timeline.steps))
-    linked = (_link(one, found_in[rows], exposed[rows]) for one, rows in zip(meetings.collectives, each, strict=True))
+    linked = (
+        _link(one, found_in[rows], exposed[rows], timeline.exposed_at_the_end[rows], timeline.collectives.dur[rows])
+        for one, rows in zip(meetings.collectives, each, strict=True)
+    )
     return msgspec.structs.replace(info, meetings=msgspec.structs.replace(meetings, collectives=tuple(linked)))
 
 
-def _link(one: Collective, found_in: Ints, exposed: Ints) -> Collective:
+def _link(one: Collective, found_in: Ints, exposed: Ints, last: Ints, dur: Ints) -> Collective:
+    """The collective with what is told of each: the finding that it is part of, and what of it is exposed."""
     numbers = found_in.tolist()
     same = len(set(numbers)) == 1
+    whole = last[:, -1] >= dur
+    rows = zip((last / 1e6).tolist(), whole.tolist(), strict=True)
+    parts = [() if full else tuple(row) if row[-1] else (0.0,) for row, full in rows]
     return msgspec.structs.replace(
-        one, each_exposed_ms=tuple((exposed / 1e6).tolist()), found_in=tuple(numbers[:1] if same else numbers)
+        one,
+        each_exposed_ms=tuple((exposed / 1e6).tolist()),
+        found_in=tuple(numbers[:1] if same else numbers),
+        each_last_ms=() if whole.all() else tuple(parts),
     )
