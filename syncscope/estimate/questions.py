@@ -62,9 +62,12 @@ def question(study: Study, hit: Hit) -> Question:
 def remove_wait(study: Study, hit: Hit) -> Question:
     """The host does not wait. What it launches after waiting for a stream or an event waits for that on the device."""
     waits = study.timeline.waits.take(sorted(hit.waits))
-    read = {item: Edit(free=True) for item in study.items(waits.call[waits.copy >= 0])}
-    explicit = {item: Edit(free=True, joins=True) for item in study.items(waits.call[waits.copy < 0])}
-    return combine([read, explicit, without_call(study, [*explicit], [*read, *explicit])])
+    copied = waits.copy >= 0
+    read = {item: Edit(free=True) for item in study.items(waits.call[copied])}
+    # A copy to pageable memory waits in its own call, before the wait that completes it.
+    copies = {item: Edit(free=True) for item in study.items(study.timeline.copies.launch[waits.copy[copied]])}
+    explicit = {item: Edit(free=True, joins=True) for item in study.items(waits.call[~copied])}
+    return combine([read, copies, explicit, without_call(study, [*explicit], [*read, *explicit])])
 
 
 def remove_read(study: Study, hit: Hit) -> Question:
