@@ -10,6 +10,7 @@ import numpy as np
 from syncscope.estimate.batches import take_from_pinning_thread
 from syncscope.estimate.conditions import without_conditions
 from syncscope.estimate.edits import NOTHING, Edit, Edits, Question, combine
+from syncscope.estimate.extremes import without_extremes
 from syncscope.estimate.gradients import spread_over_backward
 from syncscope.estimate.idle import AT_MOST, cause_question, launch_in_time
 from syncscope.estimate.masks import without_indices
@@ -62,23 +63,30 @@ def question(study: Study, hit: Hit) -> Question:
 def remove_wait(study: Study, hit: Hit) -> Question:
     """The host does not wait. What it launches after waiting for a stream or an event waits for that on the device."""
     waits = study.timeline.waits.take(sorted(hit.waits))
-    read = {item: Edit(free=True) for item in study.items(waits.call[waits.copy >= 0])}
-    explicit = {item: Edit(free=True, joins=True) for item in study.items(waits.call[waits.copy < 0])}
-    return combine([read, explicit, without_call(study, [*explicit], [*read, *explicit])])
+    copied = waits.copy >= 0
+    read = {item: Edit(free=True) for item in study.items(waits.call[copied])}
+    # A copy to pageable memory waits in its own call, before the wait that completes it.
+    copies = {item: Edit(free=True) for item in study.items(study.timeline.copies.launch[waits.copy[copied]])}
+    explicit = {item: Edit(free=True, joins=True) for item in study.items(waits.call[~copied])}
+    return combine([read, copies, explicit, without_call(study, [*explicit], [*read, *explicit])])
 
 
 def remove_read(study: Study, hit: Hit) -> Question:
-    """Neither the wait nor the small copy that it reads, nor what makes a condition that only this reads."""
+    """Neither the wait nor the small copy that it reads, nor what makes a condition, or finds a range, that only this
+    reads."""
     copies, items = study.copies(hit)
     waits, read = study.waits(hit), items[copies.bytes <= SMALL_READ].tolist()
     edits = {item: Edit(free=True) for item in waits}
     edits |= {item: Edit(own=0.0, gone=True, free=True) for item in read}
-    return combine([edits | without_conditions(study, copies), without_call(study, read, waits)])
+    made = without_conditions(study, copies) | without_extremes(study, hit)
+    return combine([edits | made, without_call(study, read, waits)])
 
 
 def keep_shape(study: Study, hit: Hit) -> Question:
-    """The size of a result is known: nothing waits for it, and a mask that keeps its shape is not made indices."""
-    return combine([remove_wait(study, hit), without_indices(study, study.waits(hit))])
+    """The size of a result is known: nothing waits for it or looks for the range that tells it, and a mask that keeps
+    its shape is not made indices."""
+    extremes, indices = without_extremes(study, hit), without_indices(study, study.waits(hit))
+    return combine([remove_wait(study, hit), extremes, indices])
 
 
 def copy_asynchronously(study: Study, hit: Hit) -> Question:

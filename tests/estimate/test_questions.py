@@ -85,6 +85,17 @@ def test_an_explicit_wait_becomes_a_wait_of_the_device() -> None:
     assert saved_us(one, changes) == pytest.approx(404 + 3 + AFTER / 1000, abs=3)
 
 
+def test_a_copy_to_pageable_memory_does_not_wait_in_its_call_either() -> None:
+    def draw(builder: TraceBuilder, at: float) -> None:
+        builder.launch("gemm", call=(at + 190, 5), runs=(at + 200, 690))
+        builder.op("aten::bincount", at + 195, 715)
+        builder.copy("DtoH", call=(at + 200, 694), runs=(at + 891, 2), memory="pageable", bytes=8)
+        builder.stream_sync(at + 895, 5)
+
+    one = study(each_step(draw))
+    assert saved_us(one, asked(one, "SYN103")) == pytest.approx(1000 - 691, abs=10)
+
+
 def test_a_wait_takes_the_way_to_it_and_back_from_it_with_it() -> None:
     def draw(builder: TraceBuilder, at: float) -> None:
         builder.launch("gemm", call=(at + 10, 5), runs=(at + 17, 3))
