@@ -10,7 +10,12 @@ import numpy as np
 
 from syncscope.timeline.calls import COMMANDS
 from syncscope.timeline.compiling import CompiledSpan
-from syncscope.timeline.first_launches import find_compilations, find_loading_launches, find_made_modules
+from syncscope.timeline.first_launches import (
+    find_compilations,
+    find_loading_launches,
+    find_made_modules,
+    find_scripted,
+)
 from syncscope.timeline.intervals import Bools, Ints
 from syncscope.timeline.library_starts import (
     find_first_choices,
@@ -209,6 +214,8 @@ def _first_uses(ops: Ops, calls: Calls, activities: Activities) -> _Found:
     for begin, end, tid in find_compilations(ops, calls, activities):
         yield begin, end, tid, COMPILATION
     for begin, end, tid in find_made_modules(ops, calls):
+        yield begin, end, tid, COMPILATION
+    for begin, end, tid in find_scripted(ops, calls):
         yield begin, end, tid, COMPILATION
 
 
