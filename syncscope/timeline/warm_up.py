@@ -229,9 +229,10 @@ def _set_ups(calls: Calls, ops: Ops) -> _Found:
 
 
 def _growth(calls: Calls, steps: Steps) -> _Found:
-    """Allocations of the first step, where no later one allocates."""
-    allocating = calls.take(calls.role == "device-alloc")
-    if len(steps) < 2 or not len(allocating) or allocating.ts.max() >= steps.end[0]:
-        return
-    for row in range(len(allocating)):
-        yield int(allocating.ts[row]), int(allocating.end[row]), int(allocating.tid[row]), GROWTH
+    """Allocations of the first step, of the device's memory or of page-locked memory, where no later one allocates
+    such."""
+    for role in ("device-alloc", "host-alloc") if len(steps) > 1 else ():
+        allocating = calls.take(calls.role == role)
+        if len(allocating) and allocating.ts.max() < steps.end[0]:
+            for row in range(len(allocating)):
+                yield int(allocating.ts[row]), int(allocating.end[row]), int(allocating.tid[row]), GROWTH

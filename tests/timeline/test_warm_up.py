@@ -163,6 +163,12 @@ def test_allocations_of_the_first_step_alone_are_growth() -> None:
     assert stretches(builder.call("cudaMalloc", 110, 20)) == []
 
 
+def test_page_locked_memory_of_the_first_step_alone_is_growth_whatever_the_device_needs() -> None:
+    builder = TraceBuilder().steps(0, 100, 200).call("cudaHostAlloc", 10, 20).call("cudaMalloc", 110, 20)
+    assert stretches(builder) == [(GROWTH, 10, 30)]
+    assert stretches(builder.call("cudaHostAlloc", 150, 20)) == []
+
+
 def test_waits_of_warm_up_are_notes_of_their_own() -> None:
     builder = TraceBuilder().launch("a", call=(0, 5), runs=(10, 200)).device_sync(6, 204)
     capturing(builder.launch("b", call=(300, 5), runs=(310, 200)), 400)
