@@ -35,6 +35,7 @@ from syncscope.estimate import (
 )
 from syncscope.report.picture.lanes import Lanes, draw_lanes
 from syncscope.rules import Hit
+from syncscope.rules.base.meetings import link_meetings
 from syncscope.schema.findings import Finding
 from syncscope.schema.ranks import Unread
 from syncscope.schema.report import HTATrace, NotChecked, Report, Tool
@@ -232,7 +233,7 @@ def make_report(
     """The report on one trace, still without savings. The findings that are ``prepared`` come first in it."""
     estimated = {finding.number for finding in prepared.findings}
     others = tuple(hit.finding for hit in hits if hit.finding.number not in estimated)
-    info = timeline.info()
+    info = link_meetings(timeline.info(), timeline, hits)
     if job.hta and not timeline.only_counted:
         from syncscope.hta import run_analyses  # nothing else needs it
 

@@ -73,10 +73,11 @@ def compare_pairs(meetings: Iterable[Meeting]) -> dict[tuple[int, int], Offset]:
     for meeting in meetings:
         for pair, ms in differences(meeting).items():
             by_pair[pair].append(ms)
-    return {pair: _offset(values) for pair, values in by_pair.items()}
+    return {pair: find_offset(values) for pair, values in by_pair.items()}
 
 
-def _offset(values: list[float]) -> Offset:
+def find_offset(values: list[float]) -> Offset:
+    """The offset of two ranks, of whose common collectives the ends are so far apart, in ms."""
     median = statistics.median(values)
     off = [abs(ms - median) for ms in values]
     near = sum(ms <= TOGETHER_MS for ms in off)

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import repeat
 from math import inf
 
-from syncscope.ranks.clocks import Meeting, compare_clocks, compare_pairs, differences
-from syncscope.schema.ranks import BetweenRanks, KindBetween, RankBetween, WaitsFor
+from syncscope.ranks.clocks import Meeting, compare_clocks
+from syncscope.ranks.matching import find_meetings
+from syncscope.ranks.own_waits import find_own_waits
+from syncscope.schema.ranks import BetweenRanks, FindingBetween, KindBetween, RankBetween, WaitsFor
 from syncscope.schema.report import START, Collective, Delay, TraceInfo
 
 MOST_WAITED_FOR = 3
@@ -36,6 +39,32 @@ class LateRank:
     was idle for it."""
     held_traces: set[int] = field(default_factory=set)
     """The ranks that waited."""
+    in_kinds: dict[str, LateRank] = field(default_factory=dict)
+    """The same by the kind of the collectives."""
+
+    def add(self, name: str, held: float, lost: Counter[Delay], others: set[int]) -> None:
+        """Count a collective in which it ``held`` the ``others``, after it was idle for what it ``lost`` (ns)."""
+        self.held += held
+        self.idle += lost.total() / 1e6
+        self.times += 1
+        self.names[name] += round(held * 1e6)
+        self.delays.update(lost)
+        self.held_traces |= others
+
+    def explained(self, share: float) -> LateRank:
+        """The collectives for which its idle device explains so large a share of what it held the others: all of them,
+        else those of some kinds. A stage of a pipeline computes while the next waits for it, and may still come late to
+        others."""
+        if self.idle >= share * self.held:
+            return self
+        part = LateRank(before=self.before)
+        for name, kind in self.in_kinds.items():
+            if kind.idle >= share * kind.held:
+                part.held, part.idle, part.times = part.held + kind.held, part.idle + kind.idle, part.times + kind.times
+                part.names[name] = kind.names[name]
+                part.delays.update(kind.delays)
+                part.held_traces |= kind.held_traces
+        return part
 
 
 @dataclass
@@ -70,7 +99,7 @@ class Lateness:
 
 def compare_ranks(ranks: dict[int, TraceInfo]) -> Lateness:
     """Find which rank comes last to each collective, and which ranks wait for it."""
-    every = _ended_together(list(_match(ranks)))
+    every = find_meetings(ranks)
     steps = sorted({_step_of(meeting) for meeting in every})
     # Profilers do not start at the same time, and the first ranks to record wait for the last in the first step.
     counted = set(steps[1:] if len(steps) > 2 else steps)
@@ -78,9 +107,12 @@ def compare_ranks(ranks: dict[int, TraceInfo]) -> Lateness:
     late: defaultdict[int, LateRank] = defaultdict(LateRank)
     waits: defaultdict[int, RankWaits] = defaultdict(RankWaits)
     whole = len(meetings) == len(every)
-    for meeting, first in zip(meetings, _first_ends(meetings), strict=True):
+    before = [
         _add(meeting, ranks, first if whole else {}, late, waits)
-    between = _between(ranks, sorted(counted), meetings, every, late, waits) if meetings else None
+        for meeting, first in zip(meetings, _first_ends(meetings), strict=True)
+    ]
+    own = find_own_waits(ranks, zip(every, before if whole else repeat({}), strict=False))
+    between = _between(ranks, sorted(counted), meetings, every, late, waits, own) if meetings else None
     return Lateness(len(counted), dict(late), between, _find_alone(ranks, every))
 
 
@@ -136,17 +168,20 @@ def _add(
     first: dict[int, float],
     late: defaultdict[int, LateRank],
     waits: defaultdict[int, RankWaits],
-) -> None:
+) -> dict[int, float]:
     """Count one collective: all end it together, so the rank that ran it for the shortest time came last. Until the
-    ``first`` of the same ranks has ended, they may be apart for what was before the recorded steps."""
+    ``first`` of the same ranks has ended, they may be apart for what was before the recorded steps: returns how long
+    ranks wait for that, in ms."""
     last = min(meeting, key=lambda trace: meeting[trace].ms)
     own = meeting[last]
-    waited = {trace: min(one.ms - own.ms, one.exposed_ms) for trace, one in meeting.items() if trace != last}
-    in_all = Counter(waited)
+    alone = _exposed_waiting(meeting)
+    waited = {trace: min(one.ms - own.ms, alone[trace]) for trace, one in meeting.items() if trace != last}
+    in_all, apart = Counter(waited), dict[int, float]()
     for trace, one in meeting.items():
         if trace != last and one.end_ms - one.ms < first.get(trace, -inf):
             before = min(_later_begin(meeting, last, trace, ranks), waited[trace])
             waited[trace] -= before
+            apart[trace] = before
             late[last].before = max(late[last].before, before)
             waits[trace].before = max(waits[trace].before, before)
     longest = max(waited, key=lambda trace: waited[trace])
@@ -157,22 +192,34 @@ def _add(
     for delay in (one for one in lost if one.cause == START):
         lost[delay] = max(lost[delay] - earlier, 0)
     rank = late[last]
-    rank.held += waited[longest]
     rank.by_step[own.step] += waited[longest]
-    rank.idle += lost.total() / 1e6
-    rank.times += 1
-    rank.names[own.name] += round(waited[longest] * 1e6)
-    rank.delays.update(lost)
-    rank.held_traces |= waited.keys()
+    for counted in (rank, rank.in_kinds.setdefault(own.name, LateRank())):
+        counted.add(own.name, waited[longest], lost, set(waited))
     waits[last].collectives += 1
     shortest = [min(lengths) for lengths in zip(*(one.each_ms for one in meeting.values()), strict=False)]
     for trace, one in meeting.items():
-        in_turn = min(sum(one.each_ms) - sum(shortest), one.exposed_ms) if shortest else 0.0
+        in_turn = min(sum(one.each_ms) - sum(shortest), alone[trace]) if shortest else 0.0
         waits[trace].exposed[one.name] += round(one.exposed_ms * 1e6)
         waits[trace].one_by_one[one.name] += round(max(in_turn, in_all[trace]) * 1e6)
     for trace, ms in waited.items():
         waits[trace].collectives += 1
         waits[trace].waits[last] += round(ms * 1e6)
+    return apart
+
+
+def _exposed_waiting(meeting: Meeting) -> dict[int, float]:
+    """For how long, at most, each rank waits in a meeting with no compute beside it, in ms: it is exposed before the
+    rank comes that comes last. Where the collectives are not kept one by one, for all that they are exposed."""
+    lengths = {trace: one.each_ms or (one.ms,) for trace, one in meeting.items()}
+    if len({len(row) for row in lengths.values()}) > 1:
+        return {trace: one.exposed_ms for trace, one in meeting.items()}
+    last = [min(row) for row in zip(*lengths.values(), strict=True)]
+
+    def waits(one: Collective, row: tuple[float, ...]) -> float:
+        parts = enumerate(zip(row, last, strict=True))
+        return sum(one.exposed_last(place, whole) - one.exposed_last(place, end) for place, (whole, end) in parts)
+
+    return {trace: waits(one, lengths[trace]) if one.each_last_ms else one.exposed_ms for trace, one in meeting.items()}
 
 
 def _between(
@@ -182,9 +229,10 @@ def _between(
     every: list[Meeting],
     late: dict[int, LateRank],
     waits: dict[int, RankWaits],
+    own: dict[int, tuple[FindingBetween, ...]],
 ) -> BetweenRanks:
     """What the report says of the ranks together, in the steps with these ``numbers``. Clocks are compared in ``every``
-    collective, of all steps."""
+    collective, of all steps, and so are those that findings are about (``own``)."""
     whole, steps = len(meetings) == len(every), len(numbers)
     left_out = {_step_of(meeting) for meeting in every} - set(numbers)
     reference = min(waits, key=lambda trace: (ranks[trace].rank or 0, trace))
@@ -209,6 +257,7 @@ def _between(
                 )
                 for name, ns in sorted(mine.exposed.items())
             ),
+            in_findings=own[trace],
             holds_ms_per_step=round(held.held / steps, 6),
             holds_each_step_ms=tuple(round(held.by_step.get(number, 0.0), 6) for number in numbers),
             waits_before_ms=round(mine.before, 6) if told else None,
@@ -242,33 +291,3 @@ def _idle(one: Collective, info: TraceInfo) -> Counter[Delay]:
     delays = info.meetings.delays if info.meetings else ()
     lengths = zip(one.delays, one.idle_ms, strict=False)
     return Counter({delays[number]: round(ms * 1e6) for number, ms in lengths if 0 <= number < len(delays)})
-
-
-def _match(ranks: dict[int, TraceInfo]) -> Iterator[Meeting]:
-    """The collectives of a step and a kind by their order, where the ranks that have any have as many."""
-    by_kind: defaultdict[tuple[int, str], defaultdict[int, list[Collective]]] = defaultdict(lambda: defaultdict(list))
-    for trace, info in ranks.items():
-        for one in info.meetings.collectives if info.meetings else ():
-            by_kind[one.step, one.name][trace].append(one)
-    for kind in sorted(by_kind):
-        rows = by_kind[kind]
-        if len(rows) > 1 and len({len(row) for row in rows.values()}) == 1:
-            yield from (dict(zip(rows, together, strict=True)) for together in zip(*rows.values(), strict=True))
-
-
-def _ended_together(meetings: list[Meeting]) -> list[Meeting]:
-    """The collectives that ended at one moment on all ranks, once the offset of the clocks is subtracted. If that is
-    less than half of what two ranks have in common, none of it is compared."""
-    pairs = compare_pairs(meetings)
-    return [
-        meeting
-        for meeting in meetings
-        if all(
-            pairs[pair].agrees and pairs[pair].near(ms, _shortest(meeting)) for pair, ms in differences(meeting).items()
-        )
-    ]
-
-
-def _shortest(meeting: Meeting) -> float:
-    """How long the rank ran a collective that came last, in ms; the last of several in a row."""
-    return min((one.each_ms or (one.ms,))[-1] for one in meeting.values())

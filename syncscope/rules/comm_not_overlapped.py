@@ -15,13 +15,14 @@ from syncscope.rules.base.collective_advice import (
 )
 from syncscope.rules.base.groups import Group, to_ms
 from syncscope.rules.base.lateness import ALONE, WHICH
+from syncscope.rules.base.meetings import count_exposed
 from syncscope.rules.base.occurrences import Occurrences, places_of
 from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.rule import Hit, Inspection, RankRule
 from syncscope.schema.findings import Severity
 from syncscope.schema.numbers import milliseconds, three_digits
 from syncscope.timeline import Timeline
-from syncscope.timeline.collectives import BESIDE, HELD, SAME_STREAM, UNQUEUED, name_meetings, trim_first_step
+from syncscope.timeline.collectives import BESIDE, HELD, SAME_STREAM, UNQUEUED, name_meetings
 from syncscope.timeline.intervals import Ints
 from syncscope.timeline.tables import Objects
 from syncscope.trace.names import COLLECTIVES
@@ -82,8 +83,7 @@ class CommNotOverlapped(RankRule):
     def find(self, inspection: Inspection) -> list[Hit]:
         timeline, once = inspection.timeline, inspection.timeline.collectives_once
         collectives = timeline.collectives.take(once.row)
-        dur, exposed = trim_first_step(collectives, len(timeline.steps))
-        dur, exposed = np.minimum(dur, once.dur), np.minimum(exposed, once.exposed)
+        dur, exposed = count_exposed(timeline)
         occurrences = Occurrences.at(
             places_of(timeline, collectives.place),
             ts=np.where(collectives.launch >= 0, collectives.launch_ts, collectives.ts), tid=collectives.tid,
@@ -92,7 +92,7 @@ class CommNotOverlapped(RankRule):
             bytes=collectives.bytes, ran=dur, exposed=exposed, cause=collectives.beside,
         )  # fmt: skip
         names = name_meetings(timeline.collectives)
-        return [_with_names(hit, names) for hit in self.hits(timeline, occurrences)]
+        return [_with_names(hit, names, meets) for meets, hit in enumerate(self.hits(timeline, occurrences))]
 
     def why_partial(self, timeline: Timeline) -> str | None:
         size = timeline.collectives.bytes
@@ -131,10 +131,10 @@ class CommNotOverlapped(RankRule):
         return name_surroundings(group)
 
 
-def _with_names(hit: Hit, names: Objects) -> Hit:
+def _with_names(hit: Hit, names: Objects, meets: int) -> Hit:
     """The hit, whose finding says which collectives it is about; ``names`` (n,) are those of all."""
     kinds = tuple(sorted({str(names[row]) for row in hit.collectives}))
-    return replace(hit, finding=msgspec.structs.replace(hit.finding, collectives=kinds))
+    return replace(hit, finding=msgspec.structs.replace(hit.finding, collectives=kinds, meets=meets))
 
 
 def _times(count: float) -> str:

@@ -7,6 +7,7 @@ import msgspec
 from syncscope.advice import Advice
 from syncscope.ranks.lateness import LateRank, compare_ranks
 from syncscope.ranks.missing import find_missing_ranks
+from syncscope.rules.allocator_sync import AllocatorSync
 from syncscope.rules.base.lateness import tell_of_ranks
 from syncscope.rules.base.question import NoQuestion
 from syncscope.rules.base.rule import RunFindings, RunRule
@@ -15,7 +16,7 @@ from syncscope.rules.comm_not_overlapped import CommNotOverlapped
 from syncscope.rules.device_starved import ONCE
 from syncscope.schema.findings import Finding
 from syncscope.schema.numbers import milliseconds
-from syncscope.schema.report import START, NotChecked, Report, TraceInfo
+from syncscope.schema.report import START, Delay, NotChecked, Report, TraceInfo
 from syncscope.timeline import Place
 from syncscope.timeline.collectives import POINT_TO_POINT
 
@@ -26,6 +27,9 @@ did."""
 LEAST_MS = 0.05
 """A rank is reported if it holds the others for at least this many milliseconds a step."""
 
+ALONE_ON_DEVICE = "collectives-alone"
+"""Stands for a device of which nothing but collectives was recorded."""
+
 MAIN_SHARE = 0.1
 """A kind of collective is named if it has at least this share of that time."""
 
@@ -35,6 +39,9 @@ do."""
 
 ALONE = "the trace of one rank alone does not say who comes late to a collective"
 APART = "no trace of another rank has the same collectives of the same steps"
+UNSEEN = "; of its device nothing else was recorded, so nothing says what it did before"
+"""What is said of a late rank whose trace holds collectives alone."""
+
 BECAUSE = {
     "wait": "after a wait",
     "host work": "while the host does something else than launch",
@@ -45,6 +52,7 @@ BECAUSE = {
     "host collective": "while the host waits for another rank's",
     "host idle": "while the host sleeps, or waits for a thread or another process",
     "collective": "beside another collective",
+    "unknown": "and nothing shows why",
     START: "while the host has not launched its first work",
     ONCE: "in warm-up, which later steps do not repeat",
 }
@@ -87,6 +95,11 @@ class StragglingSync(RunRule):
     advice = (
         Advice(ONCE, "Record later steps: what is done once says nothing of those that repeat."),
         Advice(
+            ALONE_ON_DEVICE,
+            "See what this rank does before it: give its whole trace, with what the host and the device do besides "
+            "collectives.",
+        ),
+        Advice(
             "",
             "Take the wait or the work off this rank's way to the collective: do it on the device, every so many "
             "steps, in a thread of its own, or after the last step.",
@@ -120,7 +133,7 @@ class StragglingSync(RunRule):
     def explain(self, findings: Sequence[Finding], compared: RunFindings) -> list[Finding]:
         apart = {entry.trace for entry in compared.not_checked if entry.why == APART}
         told = tell_of_ranks(findings, CommNotOverlapped.code, compared.between_ranks, apart, compared.alone)
-        return limit_by_late_ranks(told, CommNotOverlapped.code, compared.between_ranks)
+        return limit_by_late_ranks(told, CommNotOverlapped.code, compared.between_ranks, {AllocatorSync.code})
 
     def _compare_phase(self, ranks: dict[int, TraceInfo], findings: Sequence[Finding]) -> RunFindings:
         """What is between the ranks in one phase."""
@@ -132,8 +145,8 @@ class StragglingSync(RunRule):
             return RunFindings(not_checked=tuple(unchecked))
         late = tuple(
             self._finding(number, ranks[number], late, lateness.steps, findings)
-            for number, late in sorted(lateness.late.items())
-            if _holds_others(late, lateness.steps, _step_ms(ranks[number]))
+            for number, every in sorted(lateness.late.items())
+            if _holds_others(late := _explained(every, ranks[number]), lateness.steps, ranks[number])
         )
         alone = {number: kinds.union(POINT_TO_POINT) for number, kinds in lateness.alone.items()}
         return RunFindings(late, between_ranks=lateness.between, alone=alone)
@@ -141,7 +154,8 @@ class StragglingSync(RunRule):
     def _finding(
         self, number: int, info: TraceInfo, late: LateRank, steps: int, findings: Sequence[Finding]
     ) -> Finding:
-        ((delay, _),) = late.delays.most_common(1)
+        unseen = _only_meets(info)
+        delay = Delay(cause=ALONE_ON_DEVICE) if unseen else late.delays.most_common(1)[0][0]
         site = delay.site
         related = {
             other.fingerprint
@@ -152,6 +166,7 @@ class StragglingSync(RunRule):
         names = ", ".join(name for name, held in late.names.most_common() if held >= MAIN_SHARE * late.held * 1e6)
         held, idle = milliseconds(late.held / steps), milliseconds(late.idle / steps)
         where = f", at {site.file}:{site.line}" if site else ""
+        why = f": its device is idle for {idle} before, {BECAUSE.get(delay.cause, delay.cause)}{where}"
         return self.finding(
             Place(site=site, at=delay.at, chain=delay.chain, source=delay.site_source, ordinal=delay.ordinal),
             related=tuple(sorted(related)),
@@ -162,12 +177,16 @@ class StragglingSync(RunRule):
             exposed_ms_per_step=round(late.held / steps, 6) if info.steps.count else None,
             exposed_ms=round(late.held, 6),
             message=f"rank {info.rank} comes last to {names} and holds the others for {held} "
-            f"{'a step' if info.steps.count else 'in all'}: its device is idle for {idle} before, "
-            f"{BECAUSE.get(delay.cause, delay.cause)}{where}{_began_later(late.before, info)}",
+            f"{'a step' if info.steps.count else 'in all'}{UNSEEN if unseen else why}{_began_later(late.before, info)}",
             fix=self.advise(delay.cause),
             phase=info.phase,
             saving_null_why=self.question.why,
         )
+
+
+def _only_meets(info: TraceInfo) -> bool:
+    """Whether a trace holds nothing of its device but collectives."""
+    return info.overlap is None
 
 
 def _began_later(before_ms: float, info: TraceInfo) -> str:
@@ -179,11 +198,19 @@ def _began_later(before_ms: float, info: TraceInfo) -> str:
 
 def _step_ms(info: TraceInfo) -> float:
     """How long a rank's step is, without steps all of the trace; 0 where that is unknown."""
-    if info.steps.count or info.overlap is None:
+    if info.steps.count:
         return info.steps.profiled_ms or 0.0
-    return info.overlap.device_busy_ms + info.overlap.idle_ms
+    if info.overlap is not None:
+        return info.overlap.device_busy_ms + info.overlap.idle_ms
+    met = info.meetings.collectives if info.meetings else ()
+    return max((one.end_ms for one in met), default=0.0) - min((one.end_ms - one.ms for one in met), default=0.0)
 
 
-def _holds_others(late: LateRank, steps: int, step_ms: float) -> bool:
-    """Whether a rank holds the others for long, and its idle device explains it."""
-    return late.held / steps >= max(LEAST_MS, LEAST_SHARE * step_ms) and late.idle >= EXPLAINED * late.held
+def _holds_others(late: LateRank, steps: int, info: TraceInfo) -> bool:
+    """Whether a rank holds the others for long."""
+    return late.held / steps >= max(LEAST_MS, LEAST_SHARE * _step_ms(info))
+
+
+def _explained(late: LateRank, info: TraceInfo) -> LateRank:
+    """What its idle device explains of how long a rank holds the others, all of it where that was not recorded."""
+    return late if _only_meets(info) else late.explained(EXPLAINED)

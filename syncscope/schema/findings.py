@@ -125,6 +125,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     collectives: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
     """Of a finding about collectives their kinds, with the process group where the trace has it, as ``BetweenRanks``
     compares them."""
+    meets: int | msgspec.UnsetType = msgspec.UNSET
+    """Of a finding about collectives its number among those of its trace, by which ``Collective.found_in`` names it."""
     stall_ms_per_step: float | None = None
     exposed_ms_per_step: float | None = None
     idle_ms_per_step: float | None = None

@@ -31,6 +31,27 @@ class KindBetween(msgspec.Struct, frozen=True, kw_only=True):
     turn, and what one waits for another that began to record later."""
 
 
+class FindingBetween(msgspec.Struct, frozen=True, kw_only=True):
+    """The collectives of a rank that one of its findings is about. Times are milliseconds in all steps, the first one
+    too."""
+
+    meets: int
+    """As ``Finding.meets``."""
+    collectives: int
+    not_compared: int = 0
+    """How many of its collectives other ranks have no match for, or did not end together with it."""
+    exposed_ms: float
+    """How long they are exposed, those that were not compared too."""
+    waits_ms: float
+    """How long of it the rank waits for others, each collective by itself: what it is exposed beyond the time that the
+    rank takes that comes last."""
+    before_ms: float = 0.0
+    """How long of that it waits once for a rank that began the first recorded step later, as
+    ``RankBetween.waits_before_ms``."""
+    longest_for: int | None = None
+    """Index into ``Report.traces`` of the rank that it waits for longest."""
+
+
 class RankBetween(msgspec.Struct, frozen=True, kw_only=True):
     """One rank among the others. Times are milliseconds per step that was compared."""
 
@@ -49,6 +70,8 @@ class RankBetween(msgspec.Struct, frozen=True, kw_only=True):
     in_kinds: tuple[KindBetween, ...] | None = None
     """Its collectives by kind and process group, in the order of their names; ``None`` in reports of earlier
     versions."""
+    in_findings: tuple[FindingBetween, ...] | None = None
+    """Its collectives by the finding that they are part of; ``None`` in reports of earlier versions."""
     holds_ms_per_step: float
     """How long the rank that waits longest waits for this one."""
     holds_each_step_ms: tuple[float, ...] | None = None

@@ -130,6 +130,33 @@ class Collective(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     """... and for what: indices into ``Meetings.delays``, the longest first."""
     each_ms: tuple[float, ...] = ()
     """How long each ran, where it is several in a row; nothing where they are many."""
+    each_exposed_ms: tuple[float, ...] = ()
+    """How much of each its finding counts as exposed; nothing where they are many, or in reports of earlier
+    versions."""
+    found_in: tuple[int, ...] = ()
+    """The finding that each is part of, as ``Finding.meets``, −1 for none; one number where it is the same for all."""
+    each_last_ms: tuple[tuple[float, ...], ...] = ()
+    """How much of each is exposed in its last eighth, in its last two eighths and so on; one 0 of one that is not
+    exposed at all, nothing of one that is as a whole."""
+    in_graph: bool = False
+    """Whether a CUDA graph runs it, where the trace does not have its process group: others of the kind may be of
+    another."""
+
+    def exposed_last(self, place: int, ms: float) -> float:
+        """How much of the last ``ms`` of one of the collectives is exposed."""
+        points = self.each_last_ms[place] if place < len(self.each_last_ms) else ()
+        length = self.each_ms[place] if self.each_ms else self.ms
+        if not points or not length:
+            return ms
+        eighths = min(ms / length, 1.0) * len(points)
+        known = (0.0, *points, points[-1])
+        whole = int(eighths)
+        return known[whole] + (known[whole + 1] - known[whole]) * (eighths - whole)
+
+    @property
+    def findings(self) -> tuple[int, ...]:
+        """The finding of each."""
+        return self.found_in * len(self.each_exposed_ms) if len(self.found_in) == 1 else self.found_in
 
 
 class Meetings(msgspec.Struct, frozen=True, kw_only=True):

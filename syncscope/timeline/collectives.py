@@ -46,8 +46,11 @@ PAIR = 2
 collectives no more than this many in a row are summed, unless more than of all steps would be kept. A pair is better
 than one: the kernels of some collectives end before all ranks have, which the next makes good."""
 
-MOST_EACH = 16
-"""Of a meeting of no more collectives than this the length of each is kept."""
+MOST_EACH, MOST_EACH_IN_ALL = 512, 16_384
+"""Of a meeting of no more collectives than this the length of each is kept, unless there are more than this in all."""
+
+EIGHTHS = 8
+"""In as many parts it is told how much of a collective is exposed."""
 
 MOST_DELAYS, LEAST_DELAY = 4, 10_000
 """How many kinds of idle time are kept of a meeting, and the shortest in ns."""
@@ -72,7 +75,8 @@ def find_collectives(
         launch_ts=launch_ts, launch_end=launch_end, tid=tid, name=ran.collective, group=ran.group, bytes=ran.bytes,
         device=ran.device, stream=ran.stream, step=np.full(len(ran), -1, dtype=np.int64), ops=ops.chains(op),
         marks=annotations.chains(mark), exposed=exposed_ns(ran.ts, ran.end, ran.device, compute),
-        beside=_beside(ran, activities, calls), place=np.zeros(len(ran), dtype=np.int64),
+        beside=_beside(ran, activities, calls), in_graph=np.append(calls.do(["graph-launch"]), False)[ran.launch],
+        place=np.zeros(len(ran), dtype=np.int64),
     )  # fmt: skip
 
 
@@ -134,6 +138,15 @@ def trim_first_step(collectives: Collectives, steps: int) -> tuple[Ints, Ints]:
     return trim(dur), trim(exposed)
 
 
+def exposed_at_the_end(collectives: Collectives, compute: dict[int, Union]) -> Ints:
+    """How many ns of the last eighth, the last two eighths and so on of each collective (n, 8) are exposed."""
+    ends = [
+        exposed_ns(collectives.end - collectives.dur * part // EIGHTHS, collectives.end, collectives.device, compute)
+        for part in range(1, EIGHTHS + 1)
+    ]
+    return np.stack(ends, axis=1) if len(collectives) else np.zeros((0, EIGHTHS), dtype=np.int64)
+
+
 def places_behind(bubbles: Bubbles, waits: Waits, loads: Loads) -> Ints:
     """For each bubble (n,) the place of the fetch of a batch or of the wait that it is due to, 0 for nowhere."""
     order = np.argsort(loads.ts, kind="stable")
@@ -165,13 +178,10 @@ def find_meetings(
     ``collectives`` and ``bubbles`` are those of one device, ``behind`` (n,) is that of ``places_behind``;
     ``recorded_from`` is when the recording begins on the host, and ``first_work`` when on the device (ns).
     """
-    counted = (collectives.step >= 0) & (collectives.step < MOST_STEPS) if len(steps) else collectives.row >= 0
-    met = collectives.take(counted & ~np.isin(collectives.name, POINT_TO_POINT))
+    met = find_met(collectives, steps)
     if not len(met):
         return None
-    number = np.append(steps.number, 0)[met.step]
-    what = name_meetings(met)
-    block = _number_blocks(number, what, whole=not len(steps))
+    number, what, block = _split(met, steps)
     # A bubble delays the collective that comes next.
     delayed = np.append(block, -1)[np.searchsorted(met.ts, bubbles.end, side="left")]
     delays: dict[Delay, int] = {}
@@ -190,12 +200,39 @@ def find_meetings(
                 step=int(number[first]), name=str(what[first]), end_ms=int(part.end.max()) / 1e6,
                 ms=_ms(part.dur), exposed_ms=_ms(part.exposed),
                 idle_ms=tuple(ns / 1e6 for ns in idle.values()), delays=tuple(idle),
-                each_ms=tuple((part.dur / 1e6).tolist()) if 1 < len(rows) <= MOST_EACH else (),
+                each_ms=tuple((part.dur / 1e6).tolist()) if len(rows) > 1 and _keeps_each(rows, met) else (),
+                in_graph=bool(part.in_graph[0] and part.group[0] == ""),
             )
         )  # fmt: skip
     begin = int(steps.ts.min()) if len(steps) else recorded_from
     begin_ms = None if begin is None else begin / 1e6
     return Meetings(collectives=tuple(kept), delays=tuple(delays), base_ns=base_ns, begin_ms=begin_ms)
+
+
+def find_met(collectives: Collectives, steps: Steps) -> Collectives:
+    """Those of the collectives of one device in which the rank meets the others."""
+    counted = (collectives.step >= 0) & (collectives.step < MOST_STEPS) if len(steps) else collectives.row >= 0
+    return collectives.take(counted & ~np.isin(collectives.name, POINT_TO_POINT))
+
+
+def rows_of_meetings(met: Collectives, steps: Steps) -> list[Ints]:
+    """Which of the collectives of ``find_met`` each meeting of ``find_meetings`` is made of; none where they are many
+    and not kept one by one."""
+    _, _, block = _split(met, steps)
+    return [rows if _keeps_each(rows, met) else rows[:0] for rows in group_rows(block)]
+
+
+def _split(met: Collectives, steps: Steps) -> tuple[Ints, Objects, Ints]:
+    """The number of the step of each, what ranks compare it by, and the number of its meeting."""
+    number, what = np.append(steps.number, 0)[met.step], name_meetings(met)
+    # Of those without a group, a graph's may be of another group than those launched one by one.
+    graphs = met.in_graph & (met.group == "")
+    kind = objects([f"{name} in a graph" if graph else name for name, graph in zip(what, graphs, strict=True)])
+    return number, what, _number_blocks(number, kind, whole=not len(steps))
+
+
+def _keeps_each(rows: Ints, met: Collectives) -> bool:
+    return len(rows) <= MOST_EACH and len(met) <= MOST_EACH_IN_ALL
 
 
 def _ms(lengths: Ints) -> float:

@@ -168,8 +168,7 @@ def _find_meetings(timeline: Timeline) -> Meetings | None:
     """Where the rank meets the others, on its busiest device; ``None`` in a program of one rank."""
     if timeline.trace.world_size == 1:
         return None
-    tables, collectives = timeline, timeline.collectives
-    met = collectives.take(np.flatnonzero(collectives.device == tables.device))
+    tables, met = timeline, timeline.collectives_here
     behind = places_behind(tables.bubbles, tables.waits, tables.loads)
     starts = [int(table.ts.min()) for table in (tables.calls, tables.ops, tables.annotations) if len(table)]
     ran = tables.activities.ts[tables.activities.device == tables.device]

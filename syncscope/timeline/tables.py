@@ -351,6 +351,8 @@ class Collectives(TimedTable):
     """Nanoseconds with no compute kernel on its device."""
     beside: Objects
     """Why nothing computes beside it, one of ``collectives.BESIDE``."""
+    in_graph: Bools
+    """Whether a CUDA graph runs it."""
     place: Ints
     """Index in ``Timeline.places``."""
 

@@ -14,7 +14,7 @@ from syncscope.schema.report import Steps as StepFigures
 from syncscope.timeline.attribution import fill_ops, find_stacked, tabulate_ops
 from syncscope.timeline.bubbles import HOST_HOLDS, NO_BUBBLES, Unseen, find_bubbles, sum_causes, when_busy
 from syncscope.timeline.calls import COMMANDS, find_activities, find_calls
-from syncscope.timeline.collectives import count_once, find_collectives, name_collectives
+from syncscope.timeline.collectives import count_once, exposed_at_the_end, find_collectives, name_collectives
 from syncscope.timeline.compiled_regions import find_regions
 from syncscope.timeline.compiled_rows import read_compiled
 from syncscope.timeline.compiling import Compiled, find_compiled
@@ -136,11 +136,21 @@ class Tables:
         return np.where((table.group == "") & (table.launch >= 0), told, table.group)
 
     @cached_property
+    def collectives_here(self) -> Collectives:
+        """The collectives of ``device``."""
+        return self.collectives.take(self.collectives.device == (-1 if self.device is None else self.device))
+
+    @cached_property
     def collectives_once(self) -> Collectives:
         """The collectives of ``device`` inside the steps, with exposed time that counts once
         (``collectives.count_once``)."""
-        mine = self.collectives.take(self.collectives.device == (-1 if self.device is None else self.device))
+        mine = self.collectives_here
         return mine if self.span is None else count_once(mine, self._compute, self.span)
+
+    @cached_property
+    def exposed_at_the_end(self) -> Ints:
+        """For each of ``collectives`` (n, 8) the exposed ns of its last parts (``collectives.exposed_at_the_end``)."""
+        return exposed_at_the_end(self.collectives, self._compute)
 
     @cached_property
     def waiting_for_peers(self) -> Ints:

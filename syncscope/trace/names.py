@@ -257,22 +257,24 @@ def _xpu_copy(source: str, target: str) -> Copy:
 # ncclKernel_AllGather_…, ncclSymkDevKernel_…, before 2.10 ncclAllReduceRingLLKernel_…. "Generic" runs any.
 _NCCL = re.compile(r"\b[nr]ccl\w*Kernel\w*")
 _NCCL_WORD = re.compile(r"AllReduce|AllGather|ReduceScatter|AllToAll|SendRecv|Broadcast|Reduce|Gather|Scatter")
-# The hand-written kernels of inference servers (vLLM's, SGLang's, FlashInfer's and TensorRT-LLM's) and those of torch's
-# symmetric memory, which write to the peers' memory at once.
+# The hand-written kernels of inference servers (vLLM's, SGLang's, FlashInfer's, TensorRT-LLM's and AITER's, whose names
+# ROCm may leave mangled) and those of torch's symmetric memory, which write to the peers' memory at once.
 _DIRECT: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"\bcross_device_reduce"), "allreduce"),
-    (re.compile(r"\b(?:multimem|one_shot|two_shot)_(all_?reduce|all_?gather|reduce_?scatter)", re.I), ""),
+    (re.compile(r"cross_device_reduce|allreduce_fusion_kernel"), "allreduce"),
+    (re.compile(r"(?:multimem|one_?shot|two_?shot)_?(all_?reduce|all_?gather|reduce_?scatter)", re.I), ""),
     (re.compile(r"\b(all_?reduce|all_?gather|reduce_?scatter)_(?:one_?shot|two_?shot)", re.I), ""),
     (re.compile(r"\b(?:trtllm\w*_allreduce\w*|ar_fusion)::\w*(?:allreduce|one_?shot|two_?shot)", re.I), "allreduce"),
     (re.compile(r"\bquickreduce::allreduce"), "allreduce"),
 )  # fmt: skip
-# oneCCL, MSCCL, DeepEP.
+# oneCCL, MSCCL, DeepEP, Transformer Engine's userbuffers.
 _OTHERS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\boneccl\w*?(all_?reduce|all_?gather|reduce_?scatter|broadcast|all_?to_?all)", re.I), ""),
     *_DIRECT,
     (re.compile(r"\bmscclKernel|\bmscclpp"), "collective"),
     (re.compile(r"\b(?:deep_)?ep::(?:\w+::)*(?:(?:cached_)?notify(?:_dispatch|_combine)?|dispatch|combine)\b"),
      "all_to_all"),
+    (re.compile(r"\bkuserbuffers_(?:push|pull)(?:send|recv)"), "send_recv"),
+    (re.compile(r"\buserbuffers_\w+_gpu_"), "collective"),
 )  # fmt: skip
 _COLLECTIVES = {
     "allreduce": "allreduce",

@@ -133,3 +133,31 @@ def test_without_the_begin_of_its_first_step_nothing_is_said_of_what_was_before(
 def test_ranks_that_ran_another_number_of_collectives_are_not_compared(other: list[Collective]) -> None:
     found = compared([reduce(0, 2, 10)], other)
     assert (found.steps, found.late, found.between) == (0, {}, None)
+
+
+def test_what_an_idle_device_explains_of_some_kinds_is_told_of_these() -> None:
+    # The last rank computes before the broadcast, and is idle before the all-gather.
+    rows = [
+        [
+            Collective(step=0, name=name, end_ms=end, ms=ms, exposed_ms=ms, idle_ms=idle, delays=(0,) if idle else ())
+            for name, end, ms, idle in (("broadcast", 100, first, ()), ("allgather", 200, second, gap))
+        ]
+        for first, second, gap in ((40, 9, ()), (1, 1, (8.0,)))
+    ]
+    found = compared(*rows, causes=("launching",)).late[1]
+    assert (found.held, found.idle) == (47, 8)
+    part = found.explained(0.5)
+    assert (part.held, part.idle, part.times, list(part.names)) == (8, 8, 1, ["allgather"])
+    assert found.explained(0.1) is found
+    assert part.delays.most_common(1)[0][0].cause == "launching"
+
+
+def test_a_rank_that_computes_while_the_last_has_not_come_does_not_wait() -> None:
+    # Rank 0 is in it for 8 ms, and computes for the first 4; the last rank comes after 6.
+    points = (1.0, 2.0, 3.0, 4.0, 4.0, 4.0, 4.0, 4.0)
+    early = msgspec.structs.replace(reduce(0, 2, 10, hidden=4), each_last_ms=(points,))
+    waits, holds = rows(compared([early], [reduce(0, 8, 10)]))
+    assert (waits.waits_ms_per_step, holds.holds_ms_per_step) == (2, 2)
+    hidden = msgspec.structs.replace(reduce(0, 2, 10, hidden=8), each_last_ms=((0.0,),))
+    waits, _ = rows(compared([hidden], [reduce(0, 8, 10)]))
+    assert waits.waits_ms_per_step == 0

@@ -154,3 +154,24 @@ def test_of_a_trace_without_steps_no_more_than_two_collectives_in_a_row_are_one_
     found = Timeline(builder.trace()).info().meetings
     assert found is not None
     assert len(found.collectives) == meetings
+
+
+def test_without_a_group_collectives_of_graphs_are_meetings_of_their_own() -> None:
+    def meetings(**args: str) -> list[tuple[bool, float]]:
+        builder = TraceBuilder().call("cudaGraphLaunch", 0, 5, correlation=90)
+        builder.kernel(ALL_REDUCE, 10, 40, stream=13, correlation=90, args=dict(args))
+        builder.launch(ALL_REDUCE, call=(100, 5), runs=(110, 30), stream=13, args=dict(args))
+        found = Timeline(builder.trace()).info().meetings
+        assert found is not None
+        return [(one.in_graph, one.ms) for one in found.collectives]
+
+    assert meetings() == [(True, 0.04), (False, 0.03)]
+    assert meetings(**{"Process Group Name": "0"}) == [(False, 0.04), (False, 0.03)]
+
+
+def test_of_a_collective_it_is_told_when_it_is_exposed() -> None:
+    builder = TraceBuilder().launch(ALL_REDUCE, call=(0, 5), runs=(10, 80), stream=13)
+    builder.launch("gemm", call=(6, 3), runs=(10, 25)).launch("gemm", call=(20, 3), runs=(85, 20))
+    (parts,) = Timeline(builder.trace()).exposed_at_the_end.tolist()
+    assert parts == [5000, 15_000, 25_000, 35_000, 45_000, 50_000, 50_000, 50_000]
+    assert Timeline(TraceBuilder().launch("k", call=(0, 5), runs=(10, 5)).trace()).exposed_at_the_end.shape == (0, 8)

@@ -10,13 +10,15 @@ import msgspec
 from syncscope.rules.base.collective_advice import ALONE_WITH_PEER, COMPARED
 from syncscope.schema.findings import Finding
 from syncscope.schema.numbers import milliseconds
-from syncscope.schema.ranks import BetweenRanks, RankBetween
+from syncscope.schema.ranks import BetweenRanks, FindingBetween, RankBetween
 from syncscope.trace.names import collective_of_call
 
 ALONE = "; one rank alone does not show whether another rank comes late"
 WHICH = "; one rank alone does not show which rank comes late"
 APART = "; the ranks given do not have the same collectives, which does not show whether another rank comes late"
 UNMET = "; these could not be compared with those of another rank, so nothing shows which rank comes late"
+OWN = "; in them this rank waits "
+OWN_PARTLY = "; in those of them that can be compared this rank waits "
 TOGETHER = "; in all its collectives this rank waits "
 PARTLY = "; in those of its collectives that can be compared this rank waits "
 
@@ -34,28 +36,56 @@ def tell_of_ranks(
     apart: Set[int],
     alone: Mapping[int, Set[str]],
 ) -> list[Finding]:
-    """The findings, where those of the rule ``code`` say how long their rank waits for others, if it was compared with
-    them, or that the traces ``apart`` could not be, or that those of its collectives could not that it has ``alone``.
-    What an earlier comparison said is replaced."""
+    """The findings, where those of the rule ``code`` say how long their rank waits for others in their collectives, or
+    that these could not be compared, as those of the traces ``apart``. What an earlier comparison said is replaced.
+
+    A report of an earlier version does not say which collectives a finding is about: there it is what the rank waits in
+    all, and could not be compared what it has ``alone``.
+    """
     exposed: Counter[int] = Counter()
     for finding in findings:
         if finding.rule == code:
             exposed[finding.trace] += round(_exposed_ms(finding) * 1e6)
-    clauses, rows = {}, {}
-    if between is not None:
-        clauses = {row.trace: _clause(row, between, exposed[row.trace] / 1e6) for row in between.ranks}
-        rows = {row.trace: row for row in between.ranks}
-    clauses |= dict.fromkeys(apart, APART)
+    rows = {row.trace: row for row in between.ranks} if between is not None else {}
 
     def told(finding: Finding) -> Finding:
-        unmet = collective_of_call(finding.op or "") in alone.get(finding.trace, ())
-        return msgspec.structs.replace(
-            finding if unmet else _without_waiting(finding, _left(finding, rows.get(finding.trace))),
-            message=_message(finding.message, UNMET if unmet else clauses[finding.trace]),
-            fix=_fix(finding.fix, compared=not unmet and finding.trace not in apart),
-        )
+        row = rows.get(finding.trace)
+        if between is None or row is None or finding.trace in apart:
+            return _saying(finding, APART, compared=False)
+        own = _own(finding, row)
+        if own is None:
+            clause = _clause(row, between, exposed[row.trace] / 1e6)
+            unmet = collective_of_call(finding.op or "") in alone.get(finding.trace, ()) or _unmet(finding, row)
+        else:
+            clause = _own_clause(finding, own, between)
+            unmet = own.not_compared == own.collectives
+        if unmet:
+            return _saying(finding, UNMET, compared=not between.missing)
+        return _saying(_without_waiting(finding, _left(finding, row, own)), clause, compared=True)
 
-    return [told(one) if one.rule == code and one.trace in clauses else one for one in findings]
+    known = rows.keys() | apart
+    return [told(one) if one.rule == code and one.trace in known else one for one in findings]
+
+
+def _saying(finding: Finding, clause: str, *, compared: bool) -> Finding:
+    """The finding, which says of ranks that come late what the clause does."""
+    return msgspec.structs.replace(
+        finding, message=_message(finding.message, clause), fix=_fix(finding.fix, compared=compared)
+    )
+
+
+def _unmet(finding: Finding, row: RankBetween) -> bool:
+    """Whether none of the kinds of a finding was compared, where the report would say of which finding each is."""
+    if row.in_findings is None or row.in_kinds is None or finding.collectives is msgspec.UNSET:
+        return False
+    return not {kind.name for kind in row.in_kinds} & set(finding.collectives)
+
+
+def _own(finding: Finding, row: RankBetween) -> FindingBetween | None:
+    """What the rank waits in the collectives of the finding; ``None`` where the report does not say which they are."""
+    if finding.meets is msgspec.UNSET or row.in_findings is None:
+        return None
+    return next((own for own in row.in_findings if own.meets == finding.meets), None)
 
 
 def waits_ms(row: RankBetween, between: BetweenRanks) -> float:
@@ -86,7 +116,7 @@ def _without_waiting(finding: Finding, left: float) -> Finding:
 
 
 def _message(message: str, clause: str) -> str:
-    for known in (ALONE, WHICH, APART, UNMET, TOGETHER, PARTLY):
+    for known in (ALONE, WHICH, APART, UNMET, OWN, OWN_PARTLY, TOGETHER, PARTLY):
         head, found, tail = message.rpartition(known)
         if found:
             # What follows the clause is in brackets.
@@ -101,33 +131,59 @@ def _fix(fix: str, *, compared: bool) -> str:
     return late[compared] if fix in late else fix
 
 
-def _left(finding: Finding, row: RankBetween | None) -> float:
-    """The share of what a finding's collectives are exposed for in which its rank waits for no other."""
-    if row is None or row.in_kinds is None or finding.collectives is msgspec.UNSET:
+def _left(finding: Finding, row: RankBetween, own: FindingBetween | None) -> float:
+    """The share of what a finding's collectives are exposed for in which its rank waits for no other. Where the report
+    does not say which they are, it is that of all of their kinds."""
+    if own is not None:
+        return _share_left(own.exposed_ms, own.waits_ms)
+    if row.in_kinds is None or finding.collectives is msgspec.UNSET:
         return 1.0
     kinds = [kind for kind in row.in_kinds if kind.name in finding.collectives]
     exposed, waits = (sum(getattr(kind, f"{of}_ms_per_step") for kind in kinds) for of in ("exposed", "waits"))
+    return _share_left(exposed, waits)
+
+
+def _share_left(exposed: float, waits: float) -> float:
     return max(1 - waits / exposed, 0.0) if exposed else 1.0
 
 
-def _clause(row: RankBetween, between: BetweenRanks, exposed_ms: float) -> str:
-    """How long a rank waits for others, beside what its collectives are exposed for, in ms a step (in all, where there
-    are no steps)."""
-    clause, before = PARTLY if row.not_compared else TOGETHER, row.waits_before_ms or 0.0
+def _own_clause(finding: Finding, own: FindingBetween, between: BetweenRanks) -> str:
+    """How long a rank waits for others in the collectives of a finding, in ms a step (in all, without steps)."""
+    exposed = _exposed_ms(finding)
+    waits, before = (exposed * (1 - _share_left(own.exposed_ms, ms)) for ms in (own.waits_ms, own.before_ms))
+    whom = next((row.rank for row in between.ranks if row.trace == own.longest_for), None)
+    clause = OWN_PARTLY if own.not_compared else OWN
+    clause += _waiting(waits - before, own.before_ms, whom, between)
+    return clause + _most(waits, waits - before, exposed)
+
+
+def _waiting(waits: float, before: float, whom: int | None, between: BetweenRanks) -> str:
+    """How long a rank waits a step, and ``before`` that, in ms; mostly for the rank ``whom``."""
     per, began = ("", "recording") if between.whole else (" a step", "the first recorded step")
-    if row.waits_ms_per_step < LEAST_MS:
-        clause += "for no other"
+    if waits < LEAST_MS:
+        clause = "for no other"
     else:
-        most = row.waits_for[0].rank if row.waits_for else None
-        whom = "" if most is None else f", mostly for rank {most}"
-        clause += f"{milliseconds(row.waits_ms_per_step)}{per} for others that come late{whom}"
+        mostly = "" if whom is None else f", mostly for rank {whom}"
+        clause = f"{milliseconds(waits)}{per} for others that come late{mostly}"
     if before >= LEAST_MS:
         clause += f", and {milliseconds(before)} once for one that began {began} later"
     if between.missing:
         noun = "rank" if between.missing == 1 else "ranks"
         clause += f", besides what it waits for {between.missing} {noun} without a trace"
-    waits = waits_ms(row, between)
-    if waits < max(LEAST_MS, MOST * exposed_ms):
-        return clause
-    again = row.waits_ms_per_step >= MOST * waits
-    return f"{clause}: most of what is exposed{', so see to the late rank first' if again else ''}"
+    return clause
+
+
+def _most(waits: float, again: float, exposed: float) -> str:
+    """Whether a rank waits for most of what is exposed, and whether that comes again: all in ms a step."""
+    if waits < max(LEAST_MS, MOST * exposed):
+        return ""
+    return f": most of what is exposed{', so see to the late rank first' if again >= MOST * waits else ''}"
+
+
+def _clause(row: RankBetween, between: BetweenRanks, exposed_ms: float) -> str:
+    """How long a rank waits for others in all its collectives, beside what they are exposed for, in ms a step (in all,
+    where there are no steps)."""
+    whom = row.waits_for[0].rank if row.waits_for else None
+    clause = PARTLY if row.not_compared else TOGETHER
+    clause += _waiting(row.waits_ms_per_step, row.waits_before_ms or 0.0, whom, between)
+    return clause + _most(waits_ms(row, between), row.waits_ms_per_step, exposed_ms)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 import msgspec
 
@@ -19,15 +19,21 @@ WAITING = 0.5
 it waits longer."""
 
 
-def limit_by_late_ranks(findings: Sequence[Finding], code: str, between: BetweenRanks | None) -> list[Finding]:
-    """The findings of traces without steps, whose ranks are replayed alone: one of a rank that waits for others, for
-    ``WAITING`` of what its fix could save longer than the latest rank does, gains what the same finding gains on ranks
-    that do not.
+def limit_by_late_ranks(
+    findings: Sequence[Finding], code: str, between: BetweenRanks | None, bounded: Set[str] = frozenset()
+) -> list[Finding]:
+    """The findings, of which those of a rank that waits for others gain what the same finding gains on ranks that do
+    not.
 
-    Those of the rule ``code`` are about the waiting itself, and stay. The same if it is done twice.
+    Traces without steps are replayed rank by rank, so that is so of all rules but ``code``, which is about the waiting
+    itself, where a rank waits for ``WAITING`` of what the fix could save longer than the latest rank does. Ranks with
+    steps are replayed together, and it is so of the rules ``bounded``, whose gains are at most what the rank's own host
+    does: of that the rank loses what it waits. The same if it is done twice.
     """
-    if between is None or not between.whole:
+    if between is None:
         return list(findings)
+    if not between.whole:
+        return _limit_in_steps(findings, bounded, between)
     waits = {row.trace: waits_ms(row, between) for row in between.ranks}
     least = min(waits.values(), default=0.0)
     more = {trace: waited - least for trace, waited in waits.items()}
@@ -42,13 +48,36 @@ def limit_by_late_ranks(findings: Sequence[Finding], code: str, between: Between
             return finding
         same = (one for one in paces if (one.rule, one.fingerprint) == (finding.rule, finding.fingerprint))
         most = max((one.saving_high_ms_per_step or 0.0 for one in same), default=0.0)
-        return _limit(finding, most, waits.get(finding.trace, 0.0))
+        return _limit(finding, most, f"{milliseconds(waits.get(finding.trace, 0.0))} in all")
 
     return [limited(finding) for finding in findings]
 
 
-def _limit(finding: Finding, most: float, waited: float) -> Finding:
-    """The finding of a rank that waits for ``waited`` ms, with no more than ``most`` ms to gain."""
+def _limit_in_steps(findings: Sequence[Finding], rules: Set[str], between: BetweenRanks) -> list[Finding]:
+    """The findings, of which one of these rules gains on a rank that waits what the same gains on one that waits for
+    less than ``WAITING`` as long; where it waits for less than ``WAITING`` of what the fix could save, at least what is
+    beyond its waiting."""
+    waits = {row.trace: waits_ms(row, between) for row in between.ranks}
+    least = min(waits.values(), default=0.0)
+    mine = [one for one in findings if one.rule in rules and one.trace in waits]
+
+    def limited(finding: Finding) -> Finding:
+        known = finding.saving_ms_per_step is not None or WAITS in finding.message
+        if finding.rule not in rules or finding.trace not in waits or known:
+            return finding
+        more = waits[finding.trace] - least
+        late = (one for one in mine if waits[one.trace] - least < WAITING * more)
+        same = (one for one in late if (one.rule, one.fingerprint) == (finding.rule, finding.fingerprint))
+        high = finding.saving_high_ms_per_step or 0.0
+        beyond = high - more if more < WAITING * high else 0.0
+        most = max(beyond, *(one.saving_high_ms_per_step or 0.0 for one in same), 0.0)
+        return _limit(finding, min(most, high), f"{milliseconds(waits[finding.trace])} a step")
+
+    return [limited(finding) for finding in findings]
+
+
+def _limit(finding: Finding, most: float, waited: str) -> Finding:
+    """The finding of a rank that waits so long, with no more than ``most`` ms to gain."""
     high, message = finding.saving_high_ms_per_step or 0.0, finding.message.partition(WAITS)
     less = max(high - most, 0.0)
     if not less and not message[1]:
@@ -60,5 +89,5 @@ def _limit(finding: Finding, most: float, waited: float) -> Finding:
         saving_low_ms_per_step=None if least is None else max(least - less, 0.0),
         saving_high_ms_per_step=high - less,
         likely_saving_ms_per_step=None if likely is None else min(likely, most),
-        message=f"{message[0]}{WAITS}{milliseconds(waited)} in all for others that come late, so they set the pace",
+        message=f"{message[0]}{WAITS}{waited} for others that come late, so they set the pace",
     )

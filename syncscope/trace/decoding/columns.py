@@ -222,10 +222,12 @@ def _runtime(events: Sequence[Event], strings: Strings) -> Columns:
 
 
 def _device(events: Sequence[Event], strings: Strings) -> Columns:
-    """``copied`` is the name that the arguments give a copy; ``collective`` is the argument as it is."""
+    """``copied`` is the name that the arguments give a copy; ``collective`` is the argument as it is; ``process`` is
+    what the file calls a process: the device, but for a file into which several were merged."""
     args = _args(events)
     return {
-        "device": _first(integers([a.device for a in args]), [e.pid for e in events]),
+        "device": (device := _first(integers([a.device for a in args]), [e.pid for e in events])),
+        "process": _first(integers([e.pid for e in events]), device),
         "stream": _first(integers([a.stream for a in args]), [_stream(e.tid) for e in events]),
         "correlation": integers([a.correlation for a in args]),
         "external_id": _external(args),
@@ -240,7 +242,8 @@ def _device(events: Sequence[Event], strings: Strings) -> Columns:
 def _sync(events: Sequence[Event], _: Strings) -> Columns:
     args = _args(events)
     return {
-        "device": integers([a.device for a in args]),
+        "device": (device := integers([a.device for a in args])),
+        "process": _first(integers([e.pid for e in events]), device),
         "stream": integers([a.stream for a in args]),
         "correlation": integers([a.correlation for a in args]),
         "wait_on_stream": integers([a.wait_on_stream for a in args]),
@@ -255,7 +258,8 @@ def _frames(events: Sequence[Event], strings: Strings) -> Columns:
 
 
 def _device_annotations(events: Sequence[Event], _: Strings) -> Columns:
-    return {"device": integers([e.pid for e in events]), "stream": integers([_stream(e.tid) for e in events])}
+    device = integers([e.pid for e in events])
+    return {"device": device, "process": device, "stream": integers([_stream(e.tid) for e in events])}
 
 
 _OWN: dict[str, Callable[[Sequence[Event], Strings], Columns]] = {
@@ -279,8 +283,8 @@ def _external(args: Sequence[Args]) -> Int:
     return integers([a.external_id_old if a.external_id is None else a.external_id for a in args])
 
 
-def _first(preferred: Int, other: Sequence[object]) -> Int:
-    return np.where(preferred < 0, integers(other), preferred) if (preferred < 0).any() else preferred
+def _first(preferred: Int, other: Iterable[object]) -> Int:
+    return np.where(preferred < 0, integers(list(other)), preferred) if (preferred < 0).any() else preferred
 
 
 def _stream(tid: object) -> object:

@@ -85,10 +85,12 @@ class _File:
         self._aliases = {integer(tid): native for tid, native in aliases}
         frames.rename_threads(self._aliases)
         self._base_ns = _base(self._document, frames, self._warnings)
-        self.pid = _process(frames, recording)
-        """The process with the most runtime calls."""
-        self.merged = find_merged(frames.runtime, frames.device)
+        self.merged = find_merged(self._metadata, frames.runtime, frames.device, frames.processes["device"])
         self.ranks = find_ranks(self._metadata, self.merged) if self.merged else {}
+        self.pid = _process(frames, recording)
+        """The process with the most runtime calls; of merged devices alone the first rank's."""
+        if self.pid is None and self.ranks:
+            self.pid = min(self.ranks, key=lambda pid: self.ranks[pid])
 
     def trace(self, frames: _Frames, pid: int | None, merged_rank: int | None = None, *more: str) -> Trace:
         """The trace of a process, of which ``frames`` are the rows. ``more`` is what else is said of it."""
@@ -148,6 +150,7 @@ class _Frames:
         self.sync = raw.sync()
         self.annotations = raw.annotations()
         self.device_annotations = raw.device_annotations()
+        self.processes = raw.processes
 
     def rename_threads(self, aliases: dict[int, int]) -> None:
         """Give threads that Kineto numbers otherwise their native id."""
@@ -158,14 +161,14 @@ class _Frames:
             table.numbers["tid"] = np.array([aliases.get(int(tid), int(tid)) for tid in tids], dtype=np.int64)[codes]
 
     def of(self, pid: int, devices: Int) -> _Frames:
-        """The same without what is of other processes and of other devices."""
+        """The same without what is of other processes and of other devices, as the file calls their processes."""
         own = copy(self)
         for name in ("ops", "runtime", "frames", "annotations"):
             table: Rows = getattr(self, name)
             setattr(own, name, table.take(table["pid"] == pid))
         for name in ("device", "sync", "device_annotations"):
             table = getattr(self, name)
-            setattr(own, name, table.take(np.isin(table["device"], devices)))
+            setattr(own, name, table.take(np.isin(self.processes[name], devices)))
         return own
 
     def all(self) -> tuple[Rows, ...]:

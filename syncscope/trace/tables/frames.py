@@ -39,6 +39,8 @@ class RawTables:
         self._numbers = numbers
         self._parts: dict[str, list[Columns]] = {}
         self._number_by_external_id = False
+        self.processes: dict[str, Int] = {}
+        """What the file calls the process of each row of a device (n,), by table."""
 
     def add(self, table: str, columns: Columns) -> None:
         """Append rows to a table."""
@@ -105,11 +107,11 @@ class RawTables:
             "group": interned(columns["group"], self._strings),
             "graph": np.where(columns["graph"] == 0, -1, columns["graph"]),  # 0 is no graph
         }
-        return _table(columns, model.DEVICE)
+        return self._of_devices("device", columns, model.DEVICE)
 
     def sync(self) -> Rows:
         """:data:`.model.SYNC`"""
-        return _table(self._host("sync"), model.SYNC)
+        return self._of_devices("sync", self._host("sync"), model.SYNC)
 
     def annotations(self) -> Rows:
         """:data:`.model.ANNOTATIONS`"""
@@ -117,7 +119,14 @@ class RawTables:
 
     def device_annotations(self) -> Rows:
         """:data:`.model.DEVICE_ANNOTATIONS`"""
-        return _table(self._host("device_annotations"), model.DEVICE_ANNOTATIONS)
+        return self._of_devices("device_annotations", self._host("device_annotations"), model.DEVICE_ANNOTATIONS)
+
+    def _of_devices(self, name: str, columns: _Columns, table: model.Table) -> Rows:
+        processes = columns.pop("process")
+        columns["end"] = columns["ts"] + columns["dur"]
+        order = _order(columns)
+        self.processes[name] = processes[order]
+        return _sorted(columns, table, order)
 
     @cached_property
     def _strings(self) -> list[str]:
@@ -173,7 +182,11 @@ _Columns = dict[str, Any]
 def _table(columns: _Columns, table: model.Table) -> Rows:
     """The table's columns, sorted by start, the longest first among equals."""
     columns["end"] = columns["ts"] + columns["dur"]
-    order = _order(columns)
+    return _sorted(columns, table, _order(columns))
+
+
+def _sorted(columns: _Columns, table: model.Table, order: Int) -> Rows:
+    """The table's columns in this order."""
     rows = Rows({}, {})
     for name in table.columns:
         column = columns.pop(name)
