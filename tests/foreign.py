@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from functools import cached_property
 from itertools import pairwise
+from math import inf
 from pathlib import Path
 
 EXTRA = os.environ.get("SYNCSCOPE_EXTRA_TRACES") or None
@@ -100,8 +101,7 @@ class Plain:
         where = Counter(row["args"].get("device", row["pid"]) for row in rows)
         busiest = max(where, key=lambda device: where[device], default=None)
         mine = [row for row in rows if row["args"].get("device", row["pid"]) == busiest]
-        whole = self.steps or [span(row) for row in mine]
-        window = (min(s[0] for s in whole), max(s[1] for s in whole)) if whole else (0.0, 0.0)
+        window = self._window(mine)
         kernels = [row for row in mine if row["cat"].lower() == "kernel"]
         talks = [row for row in kernels if TALKS.search(row["name"])]
         computes = [row for row in kernels if not TALKS.search(row["name"])]
@@ -109,6 +109,33 @@ class Plain:
         parts = {"device_busy_ms": mine, "compute_ms": computes, "copy_ms": copies, "comm_ms": talks}
         steps = max(len(self.steps), 1)
         return {name: covered([span(e) for e in events], window) / 1000 / steps for name, events in parts.items()}
+
+    def _window(self, rows: list[dict]) -> Span:
+        """What is counted of a device: from the first step's begin to the last's end, but where it is a tenth of a step
+        or more behind the host at both, from the end of what was launched before to that of what the steps launched."""
+        whole = self.steps or [span(row) for row in rows]
+        begin, end = (min(s[0] for s in whole), max(s[1] for s in whole)) if whole else (0.0, 0.0)
+        calls = [self._launch(row) for row in rows]
+        own = [row for row, call in zip(rows, calls, strict=True) if call is not None and self._counts(call)]
+        if len(self.steps) < 2 or not own:
+            return begin, end
+        first: dict[object, float] = {}
+        for row in own:
+            stream = row["args"].get("stream", row["tid"])
+            first[stream] = min(first.get(stream, inf), row["ts"])
+        before = [
+            span(row)[1]
+            for row, call in zip(rows, calls, strict=True)
+            if (
+                row["ts"] < first.get(row["args"].get("stream", row["tid"]), begin)
+                if call is None
+                else call["ts"] < begin
+            )
+        ]
+        least = 0.1 * (end - begin) / len(self.steps)
+        shifted = max([begin, *before]), max(span(row)[1] for row in own)
+        lags = min(shifted[0] - begin, shifted[1] - end) >= least and shifted[0] < shifted[1]
+        return shifted if lags else (begin, end)
 
     def _does_anything(self, step: Span) -> bool:
         """Whether an op or a call begins in a step, where the trace holds any."""

@@ -10,7 +10,7 @@ from syncscope.rules.base.culprits import Culprit, find_culprits, find_slowest_l
 from syncscope.rules.base.idle_causes import find_idle_causes
 from syncscope.rules.base.idle_places import find_idle_place
 from syncscope.rules.base.pauses import tell_of_pauses
-from syncscope.rules.base.program import MODULE_CALL, waits_for_compiled, works_in_compiled
+from syncscope.rules.base.program import MODULE_CALL, waits_for_compiled, works_in_compiled, works_in_graph
 from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.recorded_graphs import count_recordings
 from syncscope.rules.base.rule import Hit, Inspection, RankRule, Rule
@@ -67,6 +67,9 @@ ONE_STREAM = "one-stream"
 
 IN_COMPILED = "in-compiled"
 """The name for host work that enters and leaves what ``torch.compile`` made."""
+
+IN_GRAPH = "in-graph"
+"""The name for host work in the call of a compiled graph, between two of its kernels."""
 
 IN_MODULE = "in-module"
 """The name for host work inside of a module that is called."""
@@ -159,6 +162,12 @@ class DeviceStarved(RankRule):
             "CUDA graphs are recorded anew there: see why (TORCH_LOGS=cudagraphs; sizes that change, tensors at new "
             "addresses, torch.compiler.cudagraph_mark_step_begin() left out), or run each size once before, where that "
             "is only the warm-up.",
+        ),
+        Advice(
+            f"{IN_GRAPH} host work",
+            "The host is inside of one compiled graph there, on its way to the next kernel: see what it does before it "
+            "(a Triton kernel or an operator of the program's own may prepare each call anew), or have the graph "
+            "replayed as a CUDA graph (torch.compile's mode='reduce-overhead').",
         ),
         Advice(
             f"{IN_COMPILED} host work",
@@ -347,6 +356,8 @@ def _circumstances(timeline: Timeline) -> list[str]:
         found.append(ONE_STREAM)
     if count_recordings(timeline):
         found.append(RECORDS)
+    if works_in_graph(timeline):
+        found.append(IN_GRAPH)
     if works_in_compiled(timeline):
         found.append(IN_COMPILED)
     waits = timeline.bubbles.due_to("launching")

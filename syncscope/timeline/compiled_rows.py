@@ -2,8 +2,8 @@
 
 PyTorch marks each run of a compiled function (``Torch-Compiled Region: FUNCTION/VARIANT``), and, from 2.6 on, each
 compilation (``… (dynamo_timed)``). A marked function that runs inside of another is what comes behind a break in its
-graph, or what is called at the break. Neither the line nor the reason is in the trace; where it has stacks, the line is
-that of the ``def`` around.
+graph, or what is called at the break; one that runs inside of a graph is the body of an operator, and breaks none.
+Neither the line nor the reason is in the trace; where it has stacks, the line is that of the ``def`` around.
 """
 
 from __future__ import annotations
@@ -63,11 +63,11 @@ def read_compiled(ops: Ops, annotations: Marks, calls: Calls, steps: Steps, plac
 def _breaks(regions: Marks, graphs: Marks, calls: Calls, places: Places) -> Iterator[CompiledEvent]:
     """An event for each function, by its line or its number, that runs in parts inside of each other. Its ``graphs`` is
     how many parts a run has at most."""
-    nesting = Nesting(regions.ts, regions.end, regions.tid)
-    inside = np.flatnonzero(nesting.parent >= 0)
+    parent = _parents(regions, graphs)
+    inside = np.flatnonzero(parent >= 0)
     root = np.arange(len(regions))
-    while (nested := nesting.parent[root] >= 0).any():
-        root[nested] = nesting.parent[root[nested]]
+    while (nested := parent[root] >= 0).any():
+        root[nested] = parent[root[nested]]
     outer, parts = np.unique(root[inside], return_counts=True)
     found: dict[tuple[Place, str | None], dict[int, int]] = {}
     for row, inner in zip(outer.tolist(), parts.tolist(), strict=True):
@@ -78,6 +78,16 @@ def _breaks(regions: Marks, graphs: Marks, calls: Calls, places: Places) -> Iter
         )
         runs = regions.take(np.array(list(parts_of), dtype=np.int64))
         yield CompiledEvent(event, UNNAMED, place, None, between=_between(runs, graphs, calls))
+
+
+def _parents(regions: Marks, graphs: Marks) -> Ints:
+    """The region around each, −1 where there is none, or where a graph of that region is around it, too: an operator
+    that the graph calls was compiled by its author."""
+    parent = Nesting(regions.ts, regions.end, regions.tid).parent.copy()
+    around = Nesting(graphs.ts, graphs.end, graphs.tid).innermost(regions.tid, regions.ts, regions.end)
+    rows = np.flatnonzero((parent >= 0) & (around >= 0))
+    parent[rows[graphs.ts[around[rows]] >= regions.ts[parent[rows]]]] = -1
+    return parent
 
 
 def _between(runs: Marks, graphs: Marks, calls: Calls) -> BetweenGraphs | None:

@@ -23,6 +23,9 @@ LONG_COMPILATION: Final = 10_000_000
 AT_ONCE: Final = 100_000
 """Nanoseconds after the return of a launch in which its kernel, or what the device ran before it, ends its turn."""
 
+FALLBACK: Final = re.compile(r"fallback_function$")
+"""What TorchScript runs of a function where the guards of its fused code do not hold, or where it has none yet."""
+
 LOADS_MODULE: Final = re.compile(r"(?:cu|cuda|hip)(?:Module|Library)Load")
 """Calls that load a module, by the begin of their names."""
 
@@ -93,6 +96,20 @@ def find_made_modules(ops: Ops, calls: Calls) -> Iterator[tuple[int, int, int]]:
             yield *found, tid
 
 
+def find_scripted(ops: Ops, calls: Calls) -> Iterator[tuple[int, int, int]]:
+    """Begin, end and thread of the silence that comes before the first run of a function that TorchScript compiled: it
+    optimises the function there, and what its guards turn down then runs in a ``fallback_function``. Where a later run
+    comes after as long a silence, it is the program's own work."""
+    runs: dict[str, list[int]] = {}
+    for row in {_outermost(ops, row): None for row in np.flatnonzero(ops.named(FALLBACK.match)).tolist()}:
+        runs.setdefault(str(ops.name[row]), []).append(row)
+    for rows in runs.values():
+        before = [_silence_before(ops, calls, row) for row in rows]
+        slow = [end - begin >= LONG_COMPILATION for begin, end in before]
+        if slow[0] and not any(slow[1:]):
+            yield *before[0], int(ops.tid[rows[0]])
+
+
 def first_of_each_name(activities: Activities) -> Ints:
     """The first activity of each name whose launch is known."""
     known = np.flatnonzero(activities.launch >= 0)
@@ -121,6 +138,13 @@ def _follows_what_ran(calls: Calls, activities: Activities) -> Bools:
 
 def _outermost(ops: Ops, row: int) -> int:
     return [*ops.nesting.chain(row)][-1] if row >= 0 else -1
+
+
+def _silence_before(ops: Ops, calls: Calls, row: int) -> tuple[int, int]:
+    """From the last time that the thread of an op ended an op or a call before it to its begin."""
+    end = int(ops.ts[row])
+    own = [table.end[(table.tid == ops.tid[row]) & (table.end <= end)] for table in (ops, calls)]
+    return max((int(ends.max()) for ends in own if len(ends)), default=end), end
 
 
 def _longest_silence(ops: Ops, calls: Calls, tid: int, begin: int, end: int) -> tuple[int, int]:

@@ -15,6 +15,9 @@ from syncscope.timeline.waits import is_wait
 AHEAD = 0.25
 """Share of the recorded steps by which a host gets ahead of a device that is slower than it."""
 
+BEHIND = 0.1
+"""Share of a step by which a device is behind its host all the time."""
+
 
 def step_of(steps: Steps, ts: Ints) -> Ints:
     """For each time (n,), the row of ``steps`` that holds it, −1 outside all of them."""
@@ -67,6 +70,30 @@ def find_outlasting(steps: Steps, activities: Activities, launch_ts: Ints) -> in
     done = int(activities.end[mine].max())
     gets_ahead = (done - end) - max(int(before.max(initial=begin)) - begin, 0)
     return done if own.length > end - begin or gets_ahead > AHEAD * (end - begin) else None
+
+
+def find_lag(steps: Steps, activities: Activities, launch_ts: Ints) -> tuple[int, int] | None:
+    """From when the device had finished what came before the steps to when it had finished what they launched, where it
+    is behind by ``BEHIND`` of a step or more at both ends: what it does in the first of them on the host is then of the
+    step before. Else ``None``. ``launch_ts`` (m,) is when each of ``activities`` was launched."""
+    mine = step_of(steps, launch_ts) >= 0
+    if not mine.any() or len(steps) < 2:
+        return None
+    begin, end = int(steps.ts.min()), int(steps.end.max())
+    began = int(activities.end[_launched_before(begin, activities, launch_ts, mine)].max(initial=begin))
+    done = int(activities.end[mine].max())
+    least = BEHIND * (end - begin) / len(steps)
+    return (began, done) if min(began - begin, done - end) >= least and began < done else None
+
+
+def _launched_before(begin: int, activities: Activities, launch_ts: Ints, mine: Bools) -> Bools:
+    """Which of ``activities`` (m,) were launched before ``begin``. One whose call is not in the trace was where one of
+    ``mine``, of the steps, comes after it on its stream, and none before it."""
+    _, stream = np.unique(activities.stream, return_inverse=True)
+    first = np.full(len(activities), np.iinfo(np.int64).max)
+    np.minimum.at(first, stream[mine], activities.ts[mine])
+    first[first == np.iinfo(np.int64).max] = begin
+    return (launch_ts < begin) & ((launch_ts >= 0) | (activities.ts < first[stream]))
 
 
 def find_blocked(waits: Waits, copies: Copies) -> Union:

@@ -35,7 +35,7 @@ from syncscope.timeline.places import Place, Places, RecordedCalls, first_place
 from syncscope.timeline.prints import find_prints
 from syncscope.timeline.python_stacks import PythonStacks, is_user
 from syncscope.timeline.run import PlacedWait, place_waits
-from syncscope.timeline.steps import find_blocked, find_outlasting, find_span, step_of
+from syncscope.timeline.steps import find_blocked, find_lag, find_outlasting, find_span, step_of
 from syncscope.timeline.tables import (
     Activities,
     Bubbles,
@@ -278,7 +278,9 @@ class Tables:
 
     @cached_property
     def span(self) -> tuple[int, int] | None:
-        """Begin and end of the part of the trace that is analysed, in ns (``steps.find_span``)."""
+        """Begin and end of the part of the trace that is analysed, in ns (``steps.find_span``, ``steps.find_lag``)."""
+        if self.outlasted is None and self._lag is not None:
+            return self._lag
         drained = self.drained if self.outlasted is None else self.outlasted
         return find_span(self.steps, self.activities, drained, self._seen_from)
 
@@ -304,6 +306,14 @@ class Tables:
             return None
         launched = np.append(self.calls.ts, -1)[self.on_device.launch]
         return find_outlasting(self.steps, self.on_device, launched)
+
+    @cached_property
+    def _lag(self) -> tuple[int, int] | None:
+        """When the device does what the steps launch, in somebody else's recording (``steps.find_lag``)."""
+        if self.trace.recording is not None:
+            return None
+        launched = np.append(self.calls.ts, -1)[self.on_device.launch]
+        return find_lag(self.steps, self.on_device, launched)
 
     @property
     def processes_on_device(self) -> int | None:

@@ -81,7 +81,12 @@ def _inner(op: Ints, of_copy: Ints, ops: Ops, *, beside: bool) -> Ints:
 def _completed_copies(calls: Calls, rows: Ints, op: Ints, ops: Ops, copy_ops: CopyOps) -> Ints:
     """The copy that each wait completes: its own, or for a stream's wait the copy just before it inside the same op."""
     role, ts, end, tid = calls.role, calls.ts, calls.end, calls.tid
-    before = last_before(ts[rows], tid[rows], np.flatnonzero(role == "copy"), ts, tid)
+    copying = np.flatnonzero(role == "copy")
+    # In whole microseconds a copy that takes less than one may begin when its wait does.
+    brief_rows = copying[ts[copying] == end[copying]]
+    brief = set(zip(tid[brief_rows].tolist(), ts[brief_rows].tolist(), strict=True))
+    with_brief = [key in brief for key in zip(tid[rows].tolist(), ts[rows].tolist(), strict=True)]
+    before = last_before(ts[rows] + np.array(with_brief, dtype=np.int64), tid[rows], copying, ts, tid)
     copy = np.maximum(before, 0)
     same_op = (op >= 0) & (copy_ops.of(copy) == op)
     # Where no ops are known, the wait must come at once, with nothing but queries between it and the copy.

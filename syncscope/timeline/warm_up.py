@@ -10,7 +10,12 @@ import numpy as np
 
 from syncscope.timeline.calls import COMMANDS
 from syncscope.timeline.compiling import CompiledSpan
-from syncscope.timeline.first_launches import find_compilations, find_loading_launches, find_made_modules
+from syncscope.timeline.first_launches import (
+    find_compilations,
+    find_loading_launches,
+    find_made_modules,
+    find_scripted,
+)
 from syncscope.timeline.intervals import Bools, Ints
 from syncscope.timeline.library_starts import (
     find_first_choices,
@@ -210,6 +215,8 @@ def _first_uses(ops: Ops, calls: Calls, activities: Activities) -> _Found:
         yield begin, end, tid, COMPILATION
     for begin, end, tid in find_made_modules(ops, calls):
         yield begin, end, tid, COMPILATION
+    for begin, end, tid in find_scripted(ops, calls):
+        yield begin, end, tid, COMPILATION
 
 
 def _set_ups(calls: Calls, ops: Ops) -> _Found:
@@ -222,9 +229,10 @@ def _set_ups(calls: Calls, ops: Ops) -> _Found:
 
 
 def _growth(calls: Calls, steps: Steps) -> _Found:
-    """Allocations of the first step, where no later one allocates."""
-    allocating = calls.take(calls.role == "device-alloc")
-    if len(steps) < 2 or not len(allocating) or allocating.ts.max() >= steps.end[0]:
-        return
-    for row in range(len(allocating)):
-        yield int(allocating.ts[row]), int(allocating.end[row]), int(allocating.tid[row]), GROWTH
+    """Allocations of the first step, of the device's memory or of page-locked memory, where no later one allocates
+    such."""
+    for role in ("device-alloc", "host-alloc") if len(steps) > 1 else ():
+        allocating = calls.take(calls.role == role)
+        if len(allocating) and allocating.ts.max() < steps.end[0]:
+            for row in range(len(allocating)):
+                yield int(allocating.ts[row]), int(allocating.end[row]), int(allocating.tid[row]), GROWTH

@@ -237,6 +237,14 @@ def test_a_line_in_a_library_is_told_by_the_users_call() -> None:
     assert (found.site.line, found.at.file) == (30, "<site-packages>/models/net.py")
 
 
+def test_a_compiled_body_of_an_operator_breaks_no_graph() -> None:
+    builder = TraceBuilder().step(0, 1000).step(1000, 1000).launch("k", call=(10, 5), runs=(20, 100))
+    for begin in (0, 1000):
+        builder.op("Torch-Compiled Region: 0/0", begin + 100, 500).op("CompiledFunction", begin + 150, 400)
+        builder.op("mine::mm", begin + 200, 300).op("Torch-Compiled Region: 1/0", begin + 250, 100)
+    assert not findings(builder, "CMP702")
+
+
 def test_a_trace_of_others_with_a_part_inside_of_a_part_has_a_break_without_a_line() -> None:
     builder = TraceBuilder().step(0, 1000).step(1000, 1000).launch("k", call=(10, 5), runs=(20, 100))
     for begin in (0, 1000):

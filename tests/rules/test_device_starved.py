@@ -11,6 +11,7 @@ from syncscope.rules.device_starved import (
     BESIDE_GRAPH,
     GRAPH_LAUNCH,
     IN_COMPILED,
+    IN_GRAPH,
     IN_MODULE,
     ONE_STREAM,
     RECORDS,
@@ -134,6 +135,7 @@ def test_every_cause_has_its_fix_and_its_sentence():
         BESIDE_GRAPH,
         COMPILED,
         IN_COMPILED,
+        IN_GRAPH,
         IN_MODULE,
         ONE_STREAM,
         RECORDS,
@@ -309,6 +311,14 @@ def test_what_the_host_does_to_enter_and_leave_compiled_code_is_for_no_other_thr
     assert "fullgraph=True" in within.fix
     (between,) = findings(compiled(inside=False), "OVL303")
     assert "out of the thread that launches" in between.fix
+
+
+def test_what_the_host_does_within_a_compiled_graph_enters_and_leaves_nothing():
+    builder = compiled(inside=True)
+    for start in range(0, 60_000, 10_000):
+        builder.annotation("## Call CompiledFxGraph fabc ##", start + 5, 5500)
+    (within,) = findings(builder, "OVL303")
+    assert "inside of one compiled graph" in within.fix
 
 
 def test_a_host_that_sleeps_is_no_part_of_a_first_pass():

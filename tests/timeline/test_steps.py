@@ -164,6 +164,30 @@ def test_a_device_that_keeps_up_or_a_single_step_changes_nothing() -> None:
         assert timeline.outlasted is None and timeline.info().warnings == ()
 
 
+def behind(before: float, done: float, stream: int = 7) -> TraceBuilder:
+    """Steps of 100 µs whose work the device ends by ``done``, after work that no call of the trace launched."""
+    trace = TraceBuilder().steps(0, 100, 200).kernel("earlier", 5, before - 5, stream=stream)
+    trace.launch("gemm", call=(10, 2), runs=(before, 80), stream=7)
+    return trace.launch("gemm", call=(110, 2), runs=(before + 80, done - before - 80), stream=7)
+
+
+def test_a_device_that_stays_behind_its_host_is_counted_from_when_it_begins_what_the_steps_launched() -> None:
+    assert Timeline(behind(40, 230).trace()).span == (40_000, 230_000)
+
+
+def test_a_device_that_is_behind_at_one_end_alone_is_counted_by_the_steps_of_the_host() -> None:
+    assert Timeline(behind(40, 205).trace()).span == (0, 200_000)
+
+
+def test_work_without_a_call_on_a_stream_of_its_own_says_nothing_of_when_it_was_launched() -> None:
+    assert Timeline(behind(40, 230, stream=9).trace()).span == (0, 200_000)
+
+
+def test_the_steps_of_a_recording_of_ones_own_begin_with_the_host() -> None:
+    trace = behind(40, 230).recording(0, 100, 200)
+    assert Timeline(trace.trace()).span == (0, 200_000)
+
+
 @pytest.mark.parametrize(("begin", "told"), [(20_000, True), (0, False)])
 def test_what_the_host_did_before_the_first_work_is_told_where_no_step_holds_it(begin: float, told: bool) -> None:
     builder = TraceBuilder().op("aten::randperm", 0, 10).annotation("enumerate(DataLoader)#_It.__next__", 20, 15_000)

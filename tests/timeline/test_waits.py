@@ -91,6 +91,12 @@ def test_a_copy_call_that_lasts_counts_as_blocked_where_the_trace_has_no_row_of_
     assert timeline(launched).waits.stall.tolist() == [5 * US]
 
 
+def test_a_copy_that_takes_less_than_a_microsecond_may_begin_when_its_wait_does():
+    builder = TraceBuilder().op("aten::copy_", 0, 100).stream_sync(10, 7)
+    view = timeline(builder.copy("HtoD", call=(10, 0), runs=(10, 2), memory="pageable"))
+    assert (view.waits.copy.tolist(), view.copies.wait.tolist()) == ([0], [0])
+
+
 def test_a_wait_after_a_pageable_copy_counts_the_time_in_the_copy_call():
     builder = (
         TraceBuilder()

@@ -113,6 +113,24 @@ def test_a_launch_that_waits_for_its_kernel_does_not_load() -> None:
     assert stretches(TraceBuilder().launch("a", call=(0, 2 * MS), runs=(10, 2 * MS - 20))) == []
 
 
+def scripted(*begins: float) -> TraceBuilder:
+    """A function that TorchScript compiled and falls back from, a copy before each of its runs."""
+    builder = TraceBuilder()
+    for begin in begins:
+        builder.op("aten::mul", begin - 100 * MS, 50).op("delta", begin, 100).op("fallback_function", begin + 10, 80)
+        builder.launch("sub", call=(begin + 20, 5), runs=(begin + 30, 10))
+    return builder
+
+
+def test_silence_before_the_first_run_of_a_scripted_function_is_compilation() -> None:
+    builder = scripted(100 * MS).op("delta", 101 * MS, 100).op("fallback_function", 101 * MS + 10, 80)
+    assert stretches(builder) == [(COMPILATION, 50, 100 * MS)]
+
+
+def test_silence_before_each_run_of_a_scripted_function_is_not() -> None:
+    assert stretches(scripted(100 * MS, 300 * MS)) == []
+
+
 def test_calls_that_load_modules_load() -> None:
     assert stretches(TraceBuilder().call("cuModuleLoadData", 5, 30)) == [(LOADING, 5, 35)]
 
@@ -143,6 +161,12 @@ def test_allocations_of_the_first_step_alone_are_growth() -> None:
     builder = TraceBuilder().steps(0, 100, 200).call("cudaMalloc", 10, 20)
     assert stretches(builder) == [(GROWTH, 10, 30)]
     assert stretches(builder.call("cudaMalloc", 110, 20)) == []
+
+
+def test_page_locked_memory_of_the_first_step_alone_is_growth_whatever_the_device_needs() -> None:
+    builder = TraceBuilder().steps(0, 100, 200).call("cudaHostAlloc", 10, 20).call("cudaMalloc", 110, 20)
+    assert stretches(builder) == [(GROWTH, 10, 30)]
+    assert stretches(builder.call("cudaHostAlloc", 150, 20)) == []
 
 
 def test_waits_of_warm_up_are_notes_of_their_own() -> None:

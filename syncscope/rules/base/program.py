@@ -23,6 +23,9 @@ COMPILED = re.compile(
 )
 """In the names of what ``torch.compile`` leaves in a trace: ops, annotations and kernels."""
 
+GRAPH_CALL = re.compile(r"## Call CompiledFxGraph")
+"""How the annotation around the call of a graph that Inductor compiled begins."""
+
 COMPILED_FILES = re.compile(
     r"<torchinductor>|(?:^|/)torchinductor_[^/]*/|inductor_cache/|torch_compile_cache/|torch/_inductor/"
     r"|torch/_dynamo/convert_frame"
@@ -74,6 +77,17 @@ def works_in_compiled(timeline: Timeline) -> bool:
     idle = timeline.bubbles.take(work > 0)
     inside = Union(regions.ts, regions.end).within(idle.ts, idle.end)
     return 2 * int(np.minimum(inside, work[work > 0]).sum()) > int(work.sum())
+
+
+def works_in_graph(timeline: Timeline) -> bool:
+    """Whether most of the host work for which the device is idle lies in the calls of compiled graphs, each gap in one:
+    nothing is entered or left there, the code of the graph is about to launch its next kernel."""
+    bubbles, marks = timeline.bubbles, timeline.annotations
+    work = bubbles.due_to("host work")
+    graphs = marks.take(marks.named(GRAPH_CALL.match))
+    idle = bubbles.take((work > 0) & (bubbles.launch >= 0))
+    call = Nesting(graphs.ts, graphs.end, graphs.tid).innermost(timeline.calls.tid[idle.launch], idle.ts, idle.end)
+    return 2 * int(work[(work > 0) & (bubbles.launch >= 0)][call >= 0].sum()) > int(work.sum())
 
 
 def may_be_compiled(timeline: Timeline) -> bool:
