@@ -468,8 +468,8 @@ def test_memory_of_a_rank_that_waits_for_another_gains_what_that_of_the_late_one
             msgspec.structs.replace(one, saving_low_ms_per_step=0.0, saving_high_ms_per_step=most[one.trace])
             for one in found
         ]
-        found = merge([msgspec.structs.replace(report, findings=tuple(ranged))]).findings
-        return {one.rank: one for one in found if one.rule == "SYN106"}
+        merged = merge([msgspec.structs.replace(report, findings=tuple(ranged))]).findings
+        return {one.rank: one for one in merged if one.rule == "SYN106"}
 
     report = joined(allocates(0, 0), allocates(1, 500))
     waiting = given(report, 0.9, 0.2)
