@@ -17,7 +17,9 @@ from tests.collect.phases.following import HERE, X, learn, model, sgd  # noqa: E
 @pytest.fixture(autouse=True)
 def no_optimiser(monkeypatch: pytest.MonkeyPatch) -> None:
     """As in a program that has made none: PyTorch wraps the ``step`` of a class when the first is made."""
-    for kind in (torch.optim.Optimizer, *torch.optim.Optimizer.__subclasses__()):
+    kinds = [torch.optim.Optimizer]
+    for kind in kinds:  # grows
+        kinds += kind.__subclasses__()
         if getattr(vars(kind).get("step"), "hooked", False):
             monkeypatch.setattr(kind, "step", kind.step.__wrapped__)
 
