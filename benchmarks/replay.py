@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from msgspec.structs import replace
 
 from syncscope.estimate.edits import Edit, Edits
 from syncscope.estimate.fit import fit

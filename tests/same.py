@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 import pandas as pd
 
 from syncscope.trace.model import TABLES, Trace
 
 
 def assert_same(trace: Trace, other: Trace) -> None:
-    for attribute in (field.name for field in fields(Trace) if field.name != "rows"):
+    for attribute in (name for name in Trace.__struct_fields__ if name != "rows"):
         assert getattr(trace, attribute) == getattr(other, attribute), attribute
     assert set(trace.rows) == set(other.rows) == set(TABLES)
     for attribute in TABLES:

@@ -5,7 +5,7 @@ The live guard knows only the name of the call, and uses ``for_call``.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from syncscope.advice.entry import Advice, Section, choose
 from syncscope.advice.operations import BY_OP, WRITE

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from msgspec.structs import replace
 
 from syncscope.cli.baseline import read_saved, with_baseline
 from syncscope.cli.errors import USAGE, CommandError

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
+import msgspec
 import typer
 
 from syncscope.cli.console import stdout, write_stdout
@@ -99,8 +99,7 @@ def _print(format: str, sides: Sides) -> None:
         write_stdout(RENDERERS[format](sides))
 
 
-@dataclass(frozen=True)
-class Sides:
+class Sides(msgspec.Struct, frozen=True):
     """The input of every renderer."""
 
     diff: Diff

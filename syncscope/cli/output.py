@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec.structs import replace
 
 from syncscope.cli.errors import USAGE, CommandError
 
@@ -21,16 +23,14 @@ SUMMARY = "GITHUB_STEP_SUMMARY"
 """Environment variable of GitHub Actions: the file to which a job's summary is appended."""
 
 
-@dataclass(frozen=True)
-class Target:
+class Target(msgspec.Struct, frozen=True):
     """One file to write, or standard output."""
 
     format: str
     path: Path
 
 
-@dataclass(frozen=True)
-class Content:
+class Content(msgspec.Struct, frozen=True):
     """The input of every renderer."""
 
     report: Report

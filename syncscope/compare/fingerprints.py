@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import NamedTuple
+
+import msgspec
 
 from syncscope.schema.expressions import without_format
 from syncscope.schema.findings import UNEXPLAINED, Finding
@@ -68,8 +69,7 @@ def frequency_of(finding: Finding, over_run: bool = True) -> Frequency | None:
     return Frequency(mean, max(0.0, min(low, mean - once)), max(high, mean + once))
 
 
-@dataclass(frozen=True)
-class FingerprintCount:
+class FingerprintCount(msgspec.Struct, frozen=True):
     """All findings with one fingerprint."""
 
     findings: tuple[Finding, ...]

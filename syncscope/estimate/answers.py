@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from itertools import islice
 
 import msgspec
+from msgspec.structs import replace
 
 from syncscope.estimate.fit import Fit
 from syncscope.estimate.idle import AT_MOST, BEYOND_ITSELF, WHY_AT_MOST, WHY_NONE
@@ -39,8 +39,7 @@ UNKNOWN = "the recorded steps hold no calls that its fix would change"
 RANGE = "no bare step time is known (record it, or give --bare-ms): how far the profiler slows the host is a guess"
 
 
-@dataclass(frozen=True)
-class Saving:
+class Saving(msgspec.Struct, frozen=True):
     """Milliseconds a step."""
 
     ms: float | None = None

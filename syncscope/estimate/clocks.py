@@ -6,9 +6,9 @@ Kernels are told apart by their names, since a trace holds nothing else of most 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
 from syncscope.estimate.items import COLLECTIVE, TO_DEVICE, TO_HOST, DevicePart
@@ -37,8 +37,7 @@ WITHOUT_TENSOR_CORES = re.compile(r"ffma|simt|^s?gemmS?N|sgemm_", re.IGNORECASE)
 """Names of matrix products in full FP32."""
 
 
-@dataclass(frozen=True)
-class Response:
+class Response(msgspec.Struct, frozen=True):
     """How work answers a change of the clock by a factor *r*. Exponents."""
 
     compute: float

@@ -8,9 +8,9 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -60,8 +60,7 @@ Roles = npt.NDArray[np.object_]
 """The role of each item's call (n,), as of ``host.find_roles``."""
 
 
-@dataclass(frozen=True)
-class Targets:
+class Targets(msgspec.Struct, frozen=True):
     waits: Dependencies
     """What the host waits for."""
     holds: Dependencies
@@ -120,8 +119,7 @@ class Streams:
         return max(fits, key=lambda target: ends[target]) if fits else None
 
 
-@dataclass(frozen=True)
-class Events:
+class Events(msgspec.Struct, frozen=True):
     """Recorded events: the item of each call, and the stream that its thread had launched on last. That is where
     PyTorch records; −1 for none."""
 
@@ -174,8 +172,7 @@ def carry_over(targets: Targets, step: Ints) -> Targets:
 # ------------------------------------------------------------------------------------------ waits of the host
 
 
-@dataclass(frozen=True)
-class HostWaits:
+class HostWaits(msgspec.Struct, frozen=True):
     """The host's waits by item (n,)."""
 
     wait: Bools

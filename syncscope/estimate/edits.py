@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from syncscope.estimate.columns import FEW, OFTEN, Columns
@@ -14,8 +14,7 @@ from syncscope.timeline.intervals import Bools, Floats, Ints
 from syncscope.timeline.row_groups import rank
 
 
-@dataclass(frozen=True)
-class Edit:
+class Edit(msgspec.Struct, frozen=True):
     """What a fix changes about one item. Nothing makes a step longer."""
 
     pre: float = 1.0
@@ -73,8 +72,7 @@ Edits = dict[int, Edit]
 """The edit of each item that something changes."""
 
 
-@dataclass(frozen=True, eq=False)
-class Question:
+class Question(msgspec.Struct, frozen=True, eq=False):
     """What fixing a finding changes. It changes many items in few ways."""
 
     items: Ints
@@ -203,8 +201,7 @@ def either(one: Bools | None, other: Bools | None) -> Bools | None:
     return one if other is None else other if one is None else one | other
 
 
-@dataclass(frozen=True)
-class TimingChange:
+class TimingChange(msgspec.Struct, frozen=True):
     """What one question leaves of the host's work and of gaps, each (items,)."""
 
     items: Ints

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from syncscope.estimate.items import COLLECTIVE
 from syncscope.estimate.program import Program
@@ -92,8 +93,7 @@ MOST_BARE = 50
 """Steps of a bare window that are replayed, at most, unless a round of the recorded ones is longer."""
 
 
-@dataclass(frozen=True)
-class Fit:
+class Fit(msgspec.Struct, frozen=True):
     """How a program fits."""
 
     misfit: float

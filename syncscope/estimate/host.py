@@ -8,8 +8,8 @@ host."""
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -49,8 +49,9 @@ def recorded_steps(timeline: Timeline) -> Steps:
     meanwhile = calls.take((calls.ts >= begin) & (calls.ts < span[1]))
     end = max(span[1], int(meanwhile.end.max(initial=0)))
     thread = Counter(meanwhile.tid.tolist()).most_common(1)
-    columns = (0, begin, end + 1, 0, thread[0][0] if thread else -1)
-    return Steps(*(np.array([value], dtype=np.int64) for value in columns))
+    tid = thread[0][0] if thread else -1
+    columns = {"row": 0, "ts": begin, "end": end + 1, "number": 0, "tid": tid}
+    return Steps(**{name: np.array([value], dtype=np.int64) for name, value in columns.items()})
 
 
 def find_roles(timeline: Timeline, host: HostPart) -> npt.NDArray[np.object_]:
@@ -136,8 +137,7 @@ def _work(chain: Ints, begin: Floats, end: Floats) -> tuple[Floats, Floats, Bool
     return pre, own, follows
 
 
-@dataclass(frozen=True)
-class Loading:
+class Loading(msgspec.Struct, frozen=True):
     """How each item's host work waited for a batch (n,), ns."""
 
     length: Floats

@@ -1,21 +1,19 @@
 """The items of a program as columns: one item is a runtime call with the device activity that it launched.
 
 Items are in the order of the host. Each class holds equally long arrays, one element an item. Times are nanoseconds
-since the first step began. Arrays are not compared as a whole, so these are not either.
+since the first step began.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from syncscope.timeline.intervals import Bools, Floats, Ints
+from syncscope.trace.columns import Columns
 from syncscope.trace.sets import different
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class HostPart:
+class HostPart(Columns):
     """What the host did: calls inside the steps, the steps' ends, and launches that the trace lacks."""
 
     call: Ints
@@ -42,8 +40,7 @@ class HostPart:
         return len(self.call)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class DevicePart:
+class DevicePart(Columns):
     """The activities that items launched. A launch of several (a graph) counts as one, from first begin to last end."""
 
     stream: Ints
@@ -74,8 +71,7 @@ class DevicePart:
     """Their power above idle, as a share of a matrix product's (``clocks.MATRIX``)."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Timing:
+class Timing(Columns):
     """The distances between a launch, its activity and what that follows, ns."""
 
     lat: Floats
@@ -86,7 +82,6 @@ class Timing:
     """From the end of what an event made the activity wait for to its start."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Items(Timing, DevicePart, HostPart):
     """All that a replay needs to know of each item."""
 

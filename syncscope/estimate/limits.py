@@ -7,7 +7,6 @@ a question also changes what is done once, it finds gains in time that was never
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import msgspec
 import numpy as np
@@ -277,8 +276,7 @@ def _known(rows: Ints) -> frozenset[int]:
     return frozenset(rows[rows >= 0].tolist())
 
 
-@dataclass(frozen=True)
-class _Lateness:
+class _Lateness(msgspec.Struct, frozen=True):
     """When a device computed nothing since what it computed next was not yet launched, kernel by kernel (n,)."""
 
     launched: Ints

@@ -7,10 +7,10 @@ for a shorter time came later, by the difference.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from syncscope.estimate.program import Program
 from syncscope.timeline import Timeline
@@ -58,8 +58,7 @@ def _worth_comparing(peers: Sequence[Peer]) -> tuple[Peer, ...]:
     return tuple(peers) if differ else ()
 
 
-@dataclass(frozen=True)
-class SharedCollectives:
+class SharedCollectives(msgspec.Struct, frozen=True):
     """A rank's collectives inside the steps that all ranks take part in, in order of launch; one element each."""
 
     step: Ints
@@ -125,11 +124,11 @@ def with_peers(program: Program, mine: SharedCollectives, others: Sequence[Peer]
         return program, False
     later = np.full(len(program.items), np.nan)
     later[item[known]] = (mine.dur - shortest)[known]
-    return replace(program, items=replace(program.items, later=later)), True
+    return replace(program, items=program.items.replace(later=later)), True
 
 
 def without_late_peers(program: Program) -> Program:
     """The program, as if no other rank came later to a collective than this one."""
     items = program.items
     waited = np.nan_to_num(np.maximum(items.later, 0.0))
-    return replace(program, items=replace(items, dur=items.dur - waited, later=np.minimum(items.later, 0.0)))
+    return replace(program, items=items.replace(dur=items.dur - waited, later=np.minimum(items.later, 0.0)))

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from syncscope.estimate.clocks import LIKELY, MEMORY_POWER, STRONG, WEAK, Response, energies, slowdown
 from syncscope.estimate.edits import Question
@@ -76,8 +77,7 @@ BY_KERNELS = (
 """What is said where the power follows from the kernels and the limit makes a difference."""
 
 
-@dataclass(frozen=True)
-class Condition:
+class Condition(msgspec.Struct, frozen=True):
     """What held the GPU's clock while the steps ran without a profiler."""
 
     budget: float = 1.0
@@ -164,11 +164,10 @@ def at_clock(program: Program, ratio: float, response: Response = LIKELY) -> Pro
     if ratio == 1.0:
         return program
     items = program.items
-    return replace(program, items=replace(items, dur=items.dur * slowdown(items, ratio, response)))
+    return replace(program, items=items.replace(dur=items.dur * slowdown(items, ratio, response)))
 
 
-@dataclass(frozen=True)
-class Work:
+class Work(msgspec.Struct, frozen=True):
     """Energy of a step's work as each question leaves it (questions, 1), in ns of a matrix product."""
 
     compute: Floats

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 from isal import isal_zlib
+from msgspec.structs import replace
 
 from syncscope.estimate.answers import lower_severity
 from syncscope.estimate.best import at_best
@@ -36,6 +35,7 @@ from syncscope.schema.recording import Bare
 from syncscope.schema.report import Replay
 from syncscope.timeline import Timeline
 from syncscope.timeline.bare import bare_step_ns, runs_ahead
+from syncscope.trace.columns import Columns
 
 NO_STEPS = "the trace has no steps, and is too long to count as one: call prof.step() at the end of each step"
 NO_CALLS = "the trace holds no runtime calls to replay: record with ProfilerActivity.CPU too"
@@ -44,8 +44,7 @@ WITHOUT_ONCE = "what is done once (warm-up) is left out of the time that savings
 WHOLE = "the trace has no steps, so all of it counts as one: savings are in all, not a step"
 
 
-@dataclass(frozen=True)
-class Prepared:
+class Prepared(msgspec.Struct, frozen=True):
     """What estimating the savings of a trace's findings needs, without the trace."""
 
     findings: tuple[Finding, ...]
@@ -105,13 +104,13 @@ class Prepared:
 
     def to_bytes(self) -> bytes:
         """The form in which it travels between processes."""
-        data = msgspec.msgpack.encode(self, enc_hook=_pack_array)
+        data = msgspec.msgpack.encode(self, enc_hook=_pack)
         return isal_zlib.compress(data, 1)
 
     @staticmethod
     def from_bytes(data: bytes) -> Prepared:
         """The same again. Raises ``zlib.error`` or ``msgspec.DecodeError`` for anything else."""
-        return msgspec.msgpack.decode(zlib.decompress(data), type=Prepared, dec_hook=_unpack_array)
+        return msgspec.msgpack.decode(zlib.decompress(data), type=Prepared, dec_hook=_unpack)
 
 
 def prepare(
@@ -195,16 +194,21 @@ def _missing(timeline: Timeline) -> str:
     return NO_DEVICE if timeline.device is None else NO_STEPS
 
 
-def _pack_array(array: Any) -> tuple[str, tuple[int, ...], bytes]:
-    """Type, shape and bytes of an array; whole numbers in as few bytes as hold all of them."""
-    if not isinstance(array, np.ndarray):
-        raise NotImplementedError(f"{type(array).__name__} does not travel")
-    if array.dtype == np.int64 and array.size:
-        array = array.astype(np.promote_types(np.min_scalar_type(array.min()), np.min_scalar_type(array.max())))
-    return array.dtype.str, array.shape, array.tobytes()
+def _pack(value: Any) -> Any:
+    """Of an array type, shape and bytes; whole numbers in as few bytes as hold all of them."""
+    if isinstance(value, Columns):
+        return {name: getattr(value, name) for name in value.columns}
+    if not isinstance(value, np.ndarray):
+        raise NotImplementedError(f"{type(value).__name__} does not travel")
+    if value.dtype == np.int64 and value.size:
+        value = value.astype(np.promote_types(np.min_scalar_type(value.min()), np.min_scalar_type(value.max())))
+    return value.dtype.str, value.shape, value.tobytes()
 
 
-def _unpack_array(kind: type, packed: Any) -> npt.NDArray[Any]:
+def _unpack(kind: type, packed: Any) -> Any:
+    """The value of class ``kind`` that was packed. Raises TypeError or ValueError where it is none."""
+    if issubclass(kind, Columns):
+        return kind(**{name: _unpack(np.ndarray, column) for name, column in packed.items()})
     dtype, shape, data = packed
     array = np.frombuffer(data, dtype=np.dtype(dtype)).reshape(shape)
     return array.astype(np.int64) if array.dtype.kind in "iu" else array

@@ -6,9 +6,9 @@ activity, and what a wait waited for.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
+import msgspec
 import numpy as np
 
 from syncscope.estimate.dependencies import Targets, carry_over, find_host_waits, find_stream_waits, held_until
@@ -29,8 +29,7 @@ FULL = 0.85
 """A launch that takes long counts as blocked by the queue if at least this share of ``QUEUE`` is outstanding."""
 
 
-@dataclass(frozen=True)
-class Program:
+class Program(msgspec.Struct, frozen=True, dict=True):
     """The recorded steps of a trace, ready to run again in ``replay.replay``."""
 
     items: Items

@@ -9,9 +9,9 @@ of numbers, one a column, and a column is one question in one scenario. ``column
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
 from syncscope.estimate.columns import Part
@@ -48,8 +48,7 @@ class Scenario(NamedTuple):
     """Share of a collective's time by which it lengthens the compute that it is moved beside."""
 
 
-@dataclass(frozen=True)
-class Replayed:
+class Replayed(msgspec.Struct, frozen=True):
     """Times in ns since the first step began, (steps, questions, scenarios)."""
 
     host: Floats

@@ -8,10 +8,10 @@ what follows that one. Both are sums along the stretch, so they need no walk thr
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
 from syncscope.estimate.edits import TimingChange
@@ -50,8 +50,7 @@ class Edited(NamedTuple):
         return Edited._make((stretch[kept], *(column[kept] for column in self[1:])))
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Stretches:
+class Stretches(msgspec.Struct, frozen=True, eq=False, dict=True):
     """The stretches of some steps, as they were; times in ns."""
 
     launches: list[int]

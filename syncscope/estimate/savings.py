@@ -7,11 +7,11 @@ known.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from syncscope.estimate.answers import Saving, deny_saving, give_causes, give_saving
 from syncscope.estimate.clocks import LIKELY
@@ -52,8 +52,7 @@ were timed in two processes, in view when this was set, and that save more than 
 0.04, three quarters within 0.1 and nine tenths within 0.2."""
 
 
-@dataclass(frozen=True)
-class Estimate:
+class Estimate(msgspec.Struct, frozen=True):
     """What a trace's findings would save."""
 
     findings: tuple[Finding, ...]
@@ -221,8 +220,7 @@ def _deny_all(prepared: Prepared, replay: Replay | None) -> Estimate:
     return Estimate(tuple(deny_saving(finding, why) for finding in prepared.findings), Saving(), replay)
 
 
-@dataclass(frozen=True)
-class Savings:
+class Savings(msgspec.Struct, frozen=True):
     """What each of some questions saves."""
 
     each: tuple[Saving, ...]

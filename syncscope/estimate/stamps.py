@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from syncscope.estimate.fit import SPREAD, USUAL, standard_error
 from syncscope.estimate.host import leading_thread
@@ -37,8 +38,7 @@ MOST = 40
 """Moments of a step that are looked at, at most."""
 
 
-@dataclass(frozen=True)
-class Stamped:
+class Stamped(msgspec.Struct, frozen=True):
     """Moments that bare and recorded steps have."""
 
     items: Ints
@@ -170,7 +170,7 @@ def scale_stretches(program: Program, stamped: Stamped, order: list[int], skippe
     usual = float(np.average(known, weights=weights))
     each = np.array([usual if scale is None else scale for scale in scales])[merged.of]
     factor = each[_stretch_of(program, stamped)] / USUAL
-    items = replace(bare, pre=bare.pre * factor, own=bare.own * factor, profiler=np.zeros(len(bare)))
+    items = bare.replace(pre=bare.pre * factor, own=bare.own * factor, profiler=np.zeros(len(bare)))
     return replace(program, items=items), usual / USUAL
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import cached_property
 
+import msgspec
 import numpy as np
 
 from syncscope.estimate.edits import Edit, Edits, Question
@@ -34,8 +34,7 @@ LARGE_COPY = 1_000_000
 PEERS = "the other ranks gain what this one does, so a collective lasts as long as it did"
 
 
-@dataclass(frozen=True)
-class Rate:
+class Rate(msgspec.Struct, frozen=True):
     """How fast copies from or to pinned memory are."""
 
     bytes_per_ns: float
@@ -60,15 +59,14 @@ def pinned_rate(timeline: Timeline, direction: str) -> Rate:
     return Rate(known or USUAL_RATE, f"{what}, as measured on {name}" if known else f"{what}: the trace has none")
 
 
-@dataclass(frozen=True)
-class Study:
+class Study(msgspec.Struct, frozen=True, dict=True):
     """One trace with its program, and what the interventions in it share."""
 
     timeline: Timeline
     program: Program
-    by_cause: dict[str, Question] = field(default_factory=dict)
+    by_cause: dict[str, Question] = msgspec.field(default_factory=dict)
     """The questions about causes of idle time that were asked so far."""
-    _rates: dict[str, Rate] = field(default_factory=dict)
+    _rates: dict[str, Rate] = msgspec.field(default_factory=dict)
 
     def rate(self, direction: str) -> Rate:
         """The rate of pinned copies in a direction (``HtoD``, ``DtoH``)."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
+from msgspec.structs import replace
 
 from syncscope.estimate.fit import LEAST, MISFIT, USUAL, WIDER, Fit, find_misfit, fit, steady_steps
 from syncscope.estimate.peers import without_late_peers
@@ -111,7 +111,7 @@ def _cut_stretches(prepared: Prepared, program: Program) -> tuple[Program, str] 
 
     def cut(length: float) -> Program:
         host = (items.chain == 0) & (items.loading == 0)
-        return replace(program, items=replace(items, pre=np.where(host, np.minimum(items.pre, length), items.pre)))
+        return replace(program, items=items.replace(pre=np.where(host, np.minimum(items.pre, length), items.pre)))
 
     order, warm = steady_steps(program)
     usual = [Scenario(USUAL, worker_paced=float(program.workers is not False))]

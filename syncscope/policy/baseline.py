@@ -11,7 +11,6 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -84,8 +83,7 @@ class _Head(msgspec.Struct):
     format: Annotated[int, Meta(ge=1)]
 
 
-@dataclass(frozen=True)
-class BaselineCheck:
+class BaselineCheck(msgspec.Struct, frozen=True):
     """A report, compared with a baseline."""
 
     report: Report

@@ -9,9 +9,10 @@ from __future__ import annotations
 import linecache
 import os
 import re
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
+
+import msgspec
 
 from syncscope.policy.baseline import Baseline, BaselineError, read_baseline
 from syncscope.policy.config import settings_without_rules
@@ -21,8 +22,7 @@ from syncscope.schema.expressions import without_format
 _COMMENT = re.compile(r"#\s*syncscope:\s*expect\b")
 
 
-@dataclass(frozen=True)
-class KnownLines:
+class KnownLines(msgspec.Struct, frozen=True):
     expressions: frozenset[tuple[str, str, str]]
     """File, function and expression of the baseline's entries."""
     expected: tuple[Expect, ...] = ()

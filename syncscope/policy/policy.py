@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
 
 from syncscope.compare.fingerprints import format_count, frequency_of, is_counted, is_untold
 from syncscope.policy.settings import Budgets
@@ -24,8 +26,7 @@ def default_gate() -> tuple[str, ...]:
     return tuple(rule.code for rule in sorted(gated, key=lambda rule: (not rule.counts_as_wait, rule.code)))
 
 
-@dataclass(frozen=True)
-class Expectation:
+class Expectation(msgspec.Struct, frozen=True):
     """Findings that are fine, and why: an entry of the configuration, or a comment in the program."""
 
     rule: str
@@ -86,8 +87,7 @@ class Expectation:
         return f"{most}, found {format_count(frequency.per_step)}" if frequency.is_above(self.max_per_step) else None
 
 
-@dataclass(frozen=True)
-class Override:
+class Override(msgspec.Struct, frozen=True):
     """Another gate for some files."""
 
     path: str
@@ -98,11 +98,10 @@ class Override:
     """Codes that are not gated there."""
 
 
-@dataclass(frozen=True)
-class Policy:
+class Policy(msgspec.Struct, frozen=True):
     """A project's policy. The default is the policy of a project without a configuration."""
 
-    gate: tuple[str, ...] = field(default_factory=default_gate)
+    gate: tuple[str, ...] = msgspec.field(default_factory=default_gate)
     """Codes that ``check`` fails on."""
     expect: tuple[Expectation, ...] = ()
     own: tuple[str, ...] = ()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from math import isclose, isfinite
 from statistics import quantiles
 from typing import TypeAlias
+
+import msgspec
 
 from syncscope.schema.report import EachStep, Report
 from syncscope.schema.verdict import Budget
@@ -30,8 +31,7 @@ def unchecked(name: str, allowed: float, why: str) -> Budget:
     return Budget(name=name, allowed=allowed, found=None, outcome="not checked", message=why)
 
 
-@dataclass(frozen=True)
-class Timed:
+class Timed(msgspec.Struct, frozen=True):
     """A budget in time."""
 
     name: str

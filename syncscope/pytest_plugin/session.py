@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 
 from syncscope.pytest_plugin import COUNTED, _unavailable
@@ -31,17 +31,16 @@ def counted_lines(waits: Sequence[Wait]) -> list[list[Any]]:
     return [[*wait, number] for wait, number in Counter(waits).items()]
 
 
-@dataclass
-class Session:
+class Session(msgspec.Struct):
     """Registered as a plugin where a limit or the report was asked for. With pytest-xdist the workers count, and the
     controller adds up."""
 
     limit: int | None
     path: str | None
-    waits: Counter[Line] = field(default_factory=Counter)
-    by_test: dict[str, int | None] = field(default_factory=dict)
+    waits: Counter[Line] = msgspec.field(default_factory=Counter)
+    by_test: dict[str, int | None] = msgspec.field(default_factory=dict)
     """``None`` for a test that recorded itself, whose waits are not its own."""
-    tests: dict[Line, set[str]] = field(default_factory=dict)
+    tests: dict[Line, set[str]] = msgspec.field(default_factory=dict)
     """The tests that wait at a line."""
     unwritten: str = ""
     """Why the report could not be written."""

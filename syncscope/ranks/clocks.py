@@ -12,7 +12,8 @@ import heapq
 import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from syncscope.schema.report import Collective, TraceInfo
 
@@ -36,8 +37,7 @@ YEAR_1973_NS = 10**17
 """Times since the epoch are later."""
 
 
-@dataclass(frozen=True)
-class Offset:
+class Offset(msgspec.Struct, frozen=True):
     """How much later one rank says that their common collectives end than another does, in ms of file times."""
 
     median: float
@@ -51,8 +51,7 @@ class Offset:
         return abs(ms - self.median) <= max(TOGETHER_MS, TOGETHER_SHARE * shortest_ms)
 
 
-@dataclass(frozen=True)
-class Clock:
+class Clock(msgspec.Struct, frozen=True):
     """A rank's clock by the reference's."""
 
     offset_ms: float | None

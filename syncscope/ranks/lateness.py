@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from itertools import repeat
 from math import inf
+
+import msgspec
 
 from syncscope.ranks.clocks import Meeting, compare_clocks
 from syncscope.ranks.matching import find_meetings
@@ -18,13 +19,12 @@ MOST_WAITED_FOR = 3
 """How many of the ranks that one waits for are named."""
 
 
-@dataclass
-class LateRank:
+class LateRank(msgspec.Struct):
     """A rank where it was the last to come to a collective. Times are sums over the steps that were compared, in ms."""
 
     held: float = 0.0
     """How long the rank that waited longest in each collective waited with nothing to compute, without ``before``."""
-    by_step: defaultdict[int, float] = field(default_factory=lambda: defaultdict(float))
+    by_step: defaultdict[int, float] = msgspec.field(default_factory=lambda: defaultdict(float))
     """``held`` by the number of the step, in ms."""
     before: float = 0.0
     """How long another waited in its first collective because this one began the first recorded step later."""
@@ -32,14 +32,14 @@ class LateRank:
     """How much longer its device was idle before those collectives than that of the rank that waited longest."""
     times: int = 0
     """How often it came last."""
-    names: Counter[str] = field(default_factory=Counter)
+    names: Counter[str] = msgspec.field(default_factory=Counter)
     """The collectives, with how long the others waited in them, in ns."""
-    delays: Counter[Delay] = field(default_factory=Counter)
+    delays: Counter[Delay] = msgspec.field(default_factory=Counter)
     """What the device was idle for, and how much longer than the other's, in ns: less than nothing where the other's
     was idle for it."""
-    held_traces: set[int] = field(default_factory=set)
+    held_traces: set[int] = msgspec.field(default_factory=set)
     """The ranks that waited."""
-    in_kinds: dict[str, LateRank] = field(default_factory=dict)
+    in_kinds: dict[str, LateRank] = msgspec.field(default_factory=dict)
     """The same by the kind of the collectives."""
 
     def add(self, name: str, held: float, lost: Counter[Delay], others: set[int]) -> None:
@@ -67,24 +67,22 @@ class LateRank:
         return part
 
 
-@dataclass
-class RankWaits:
+class RankWaits(msgspec.Struct):
     """A rank in the collectives that were compared."""
 
     collectives: int = 0
-    waits: Counter[int] = field(default_factory=Counter)
+    waits: Counter[int] = msgspec.field(default_factory=Counter)
     """How long it waited, in ns, for each of the others while that one was the last to come, without ``before``."""
-    exposed: Counter[str] = field(default_factory=Counter)
+    exposed: Counter[str] = msgspec.field(default_factory=Counter)
     """How long each kind of collective ran with no compute beside it, in ns."""
-    one_by_one: Counter[str] = field(default_factory=Counter)
+    one_by_one: Counter[str] = msgspec.field(default_factory=Counter)
     """How long of that it waited, in ns, where collectives that were compared several in a row are compared one by
     one."""
     before: float = 0.0
     """How long it waited in its first collective for a rank that began the first recorded step later, in ms."""
 
 
-@dataclass(frozen=True)
-class Lateness:
+class Lateness(msgspec.Struct, frozen=True):
     """Ranks, by the trace's place in the report, compared collective by collective."""
 
     steps: int
@@ -92,7 +90,7 @@ class Lateness:
     late: dict[int, LateRank]
     """The ranks that came last somewhere."""
     between: BetweenRanks | None
-    alone: dict[int, frozenset[str]] = field(default_factory=dict)
+    alone: dict[int, frozenset[str]] = msgspec.field(default_factory=dict)
     """The kinds of collectives of each rank that met no other rank's: those in their groups have no trace here, or did
     not end together with them."""
 

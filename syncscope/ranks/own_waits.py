@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 from syncscope.ranks.clocks import Meeting
 from syncscope.schema.ranks import FindingBetween
@@ -14,8 +15,7 @@ Before = Mapping[int, float]
 """How long ranks wait in one meeting for one that began later, in ms, by the trace's place in the report."""
 
 
-@dataclass
-class _OfFinding:
+class _OfFinding(msgspec.Struct):
     """Times are in ms."""
 
     exposed: float = 0.0
@@ -23,7 +23,7 @@ class _OfFinding:
     compared: int = 0
     waits: float = 0.0
     before: float = 0.0
-    waits_for: Counter[int] = field(default_factory=Counter)
+    waits_for: Counter[int] = msgspec.field(default_factory=Counter)
     """In ns."""
 
 

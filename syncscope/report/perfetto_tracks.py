@@ -7,7 +7,6 @@ stream the copies and collectives with no compute beside them, and the lines tha
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import msgspec
 import numpy as np
@@ -26,8 +25,7 @@ from syncscope.timeline.tables import CAUSES
 Args = dict[str, str | int | float]
 
 
-@dataclass(frozen=True)
-class Slice:
+class Slice(msgspec.Struct, frozen=True):
     """One bar of a track."""
 
     ts: int
@@ -38,8 +36,7 @@ class Slice:
     """Row of ``Trace.device``: what the host waited for here; −1 nothing known."""
 
 
-@dataclass(frozen=True)
-class Track:
+class Track(msgspec.Struct, frozen=True):
     label: str
     slices: list[Slice]
     """In order of ``ts``; none overlaps the one before it."""

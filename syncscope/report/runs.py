@@ -6,7 +6,6 @@ Every trace of a process holds its whole run, so a report of several ranks and p
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import msgspec
 
@@ -15,8 +14,7 @@ from syncscope.schema.report import TraceInfo
 from syncscope.schema.run import Phase, Run
 
 
-@dataclass(frozen=True)
-class Process:
+class Process(msgspec.Struct, frozen=True):
     """One process of a run."""
 
     run: Run

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+import msgspec
 
 from syncscope.schema.findings import Frame
 
@@ -14,8 +15,7 @@ Link = Callable[[Frame], str | None]
 """The address that a terminal opens for a place; ``None`` where there is no such file here."""
 
 
-@dataclass(frozen=True)
-class View:
+class View(msgspec.Struct, frozen=True):
     verbose: bool = False
     """Show all findings in full, with what lies behind their figures."""
     top: int | None = None

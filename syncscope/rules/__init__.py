@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from difflib import get_close_matches
 
 import msgspec
+from msgspec.structs import replace
 
 from syncscope.rules.allocator_sync import AllocatorSync
 from syncscope.rules.base.compile_rule import relate_breaks

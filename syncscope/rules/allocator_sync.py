@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 
@@ -109,7 +108,7 @@ class AllocatorSync(WaitRule):
         place = to_objects(occurrences.place[row] if row >= 0 else NOWHERE for row in owner.tolist())
         owned = np.where(owner >= 0, np.append(unit, -1)[owner], unit)
         nothing = Occurrences.at([NOWHERE] * len(occurrences))
-        occurrences = replace(occurrences, place=place, ops=nothing.ops, sort=nothing.sort, unit=owned)
+        occurrences = occurrences.replace(place=place, ops=nothing.ops, sort=nothing.sort, unit=owned)
         # What was given away comes first: it names the finding.
         order = np.argsort(~emptied, kind="stable")
         return occurrences.take(order[~because[order]])

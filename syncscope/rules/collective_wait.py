@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from syncscope.advice import Advice
@@ -95,8 +93,7 @@ class CollectiveWait(WaitRule):
             rows = np.flatnonzero(occurrences.tid == tid)
             unit[rows] = unit.max() + 1 + number_calls(occurrences.place[rows].tolist())
         both = zip(occurrences.ops, occurrences.place, strict=True)
-        return replace(
-            occurrences,
+        return occurrences.replace(
             ops=to_objects(cut_at_collective(ops, place) for ops, place in both),
             place=to_objects(strip_collective(place) for place in occurrences.place),
             unit=unit,

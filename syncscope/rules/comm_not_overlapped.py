@@ -2,10 +2,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from syncscope.rules.base.collective_advice import (
     FOR_COLLECTIVES,

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from syncscope.advice import Advice
@@ -56,7 +54,7 @@ class CopiesSerialised(RankRule):
             return []
         rows, exposed = find_serialised(tables.copies, tables.activities)
         occurrences = of_copies(tables.copies.take(rows), timeline)
-        return self.hits(timeline, replace(occurrences, stall=np.full(len(occurrences), -1), exposed=exposed))
+        return self.hits(timeline, occurrences.replace(stall=np.full(len(occurrences), -1), exposed=exposed))
 
     def why_unchecked(self, timeline: Timeline) -> str | None:
         if why := super().why_unchecked(timeline):

@@ -1,9 +1,8 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from syncscope.advice import LAST_TO_HOST, Advice
 from syncscope.rules.base.ends import LAST, is_result
@@ -202,8 +201,8 @@ class CopyNotOverlapped(RankRule):
         blockers = np.where(lacks == WAIT, blockers, -1)
         mine = between_host_and_device(copies) & ~inspection.part_of_read(copies.wait) & ~_reads_value(copies)
         occurrences = of_copies(copies.take(mine), timeline)
-        occurrences = replace(
-            occurrences, stall=np.full(len(occurrences), -1), cause=lacks[mine], blocker=blockers[mine]
+        occurrences = occurrences.replace(
+            stall=np.full(len(occurrences), -1), cause=lacks[mine], blocker=blockers[mine]
         )
         return [_related_to_waits(inspection, hit, blockers) for hit in self.hits(timeline, occurrences)]
 

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+import msgspec
 import numpy as np
 
 from syncscope.advice import Advice
@@ -141,8 +140,7 @@ class LaunchBound(RankRule):
         )
 
 
-@dataclass(frozen=True)
-class _Pace:
+class _Pace(msgspec.Struct, frozen=True):
     """Steps that are bound by launches, with milliseconds a step."""
 
     launching: Launching

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
+from msgspec.structs import replace
 
 from syncscope.advice import (
     BY_OP,
@@ -113,7 +113,7 @@ class PageableCopy(RankRule):
         occurrences = of_copies(copies.take(pageable & ~inspection.part_of_read(copies.wait)), timeline)
         rules = [inspection.rule_of_wait.get(wait) for wait in copies.wait[occurrences.copy].tolist()]
         waited = [WAITED if isinstance(rule, BlockingCopy) else "" for rule in rules]
-        return self.hits(timeline, replace(occurrences, cause=to_objects(waited)))
+        return self.hits(timeline, occurrences.replace(cause=to_objects(waited)))
 
     def names(self, group: Group) -> Iterator[str]:
         if all(cause == WAITED for cause in group.rows.cause):

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from syncscope.advice import Advice
@@ -63,9 +61,9 @@ class RoundTrip(RankRule):
         trips = find_trips(own, timeline.waits, timeline.places)
         there, back = (of_copies(copies.take([trip[end] for trip in trips]), timeline) for end in (0, 1))
         # Both copies are one occurrence, in the place where the data leaves.
-        back = replace(back, place=there.place, sort=there.sort, unit=there.row)
-        both = Occurrences.joined([replace(there, unit=there.row), back])
-        return self.hits(timeline, replace(both, stall=np.full(len(both), -1)))
+        back = back.replace(place=there.place, sort=there.sort, unit=there.row)
+        both = Occurrences.joined([there.replace(unit=there.row), back])
+        return self.hits(timeline, both.replace(stall=np.full(len(both), -1)))
 
     def reports(self, group: Group) -> bool:
         return len(different(group.inside.step)) > REGULAR * group.steps

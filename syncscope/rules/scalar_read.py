@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 
@@ -64,7 +63,7 @@ class ScalarRead(WaitRule):
         unseen = np.array([not place.chain for place in occurrences.place], dtype=bool)
         scaler = reads_scaler(waits, timeline.ops) & unseen
         chains = zip(occurrences.ops, scaler.tolist(), strict=True)
-        return replace(occurrences, ops=to_objects((SCALER_STEP, *ops) if of else ops for ops, of in chains))
+        return occurrences.replace(ops=to_objects((SCALER_STEP, *ops) if of else ops for ops, of in chains))
 
     def claims_counted(self, counted: PlacedWait) -> bool:
         return reads_scalar(counted.ops)

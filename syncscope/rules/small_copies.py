@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from syncscope.advice import STACK, Advice
@@ -56,7 +54,7 @@ class SmallCopies(RankRule):
         timeline, copies = inspection.timeline, inspection.timeline.copies
         crosses = between_host_and_device(copies) & (copies.launch >= 0)
         occurrences = of_copies(copies.take(crosses & ~inspection.part_of_read(copies.wait)), timeline)
-        return self.hits(timeline, replace(occurrences, stall=np.full(len(occurrences), -1)))
+        return self.hits(timeline, occurrences.replace(stall=np.full(len(occurrences), -1)))
 
     def reports(self, group: Group) -> bool:
         return group.place.site is not None and group.many_small

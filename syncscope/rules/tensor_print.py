@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from syncscope.advice import Advice
 from syncscope.rules.base.groups import Group
@@ -70,8 +70,7 @@ class TensorPrint(WaitRule):
         first: dict[int, object] = {}
         for number, ops in zip(prints.tolist(), occurrences.ops, strict=True):
             first.setdefault(number, ops)
-        return replace(
-            occurrences,
+        return occurrences.replace(
             place=to_objects(replace(strip_formatter(place), entry="print") for place in occurrences.place),
             ops=to_objects(first[number] for number in prints.tolist()),
             unit=prints,

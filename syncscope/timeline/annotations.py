@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from functools import cached_property
 
+import msgspec
 import numpy as np
 
 from syncscope.timeline.nesting import Nesting
@@ -24,8 +24,7 @@ COMPILED = re.compile(r"(CompiledFxGraph) \w+")
 """Inductor's name of a compiled graph, with a hash that differs between machines."""
 
 
-@dataclass(frozen=True)
-class Annotations:
+class Annotations(msgspec.Struct, frozen=True, dict=True):
     """The annotations that are places."""
 
     table: Marks
@@ -40,7 +39,7 @@ def find_annotations(marks: Marks) -> Annotations:
     """Those of ``marks``, the annotations of a trace, that are places."""
     names = {name: name_annotation(name) for name in dict.fromkeys(marks.name.tolist())}
     taken = marks.take(np.array([bool(names[name]) for name in marks.name.tolist()], dtype=bool))
-    return Annotations(replace(taken, name=objects([names[name] for name in taken.name.tolist()])))
+    return Annotations(taken.replace(name=objects([names[name] for name in taken.name.tolist()])))
 
 
 def name_annotation(name: str) -> str:

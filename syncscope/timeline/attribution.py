@@ -5,8 +5,6 @@ They come from the attribution window, or else from the expression that ran ther
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 import numpy as np
 
 from syncscope.schema.expressions import ops_of_expression
@@ -19,7 +17,6 @@ from syncscope.timeline.tables import Copies, Objects, Table, Waits, objects
 Chain = tuple[str, ...]
 
 
-@dataclass(frozen=True)
 class StackedEvents(Table):
     """Waits, and copies that no wait completes, that have a recorded stack, in order of ``ts``. Two windows that do the
     same number them alike."""
@@ -92,4 +89,4 @@ def fill_ops(
     for copy, wait in enumerate(copies.wait.tolist()):
         if wait >= 0 and not copy_ops[copy]:
             copy_ops[copy] = wait_ops[wait]  # both are of one op
-    return replace(waits, ops=objects(wait_ops), ops_known=known), replace(copies, ops=objects(copy_ops))
+    return waits.replace(ops=objects(wait_ops), ops_known=known), copies.replace(ops=objects(copy_ops))

@@ -9,8 +9,8 @@ host did instead of launching: something that has a name, one launch right after
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 
+import msgspec
 import numpy as np
 
 from syncscope.timeline.calls import COMMANDS, last_before
@@ -58,11 +58,10 @@ LONGEST_HOLD = 500_000
 µs, a large graph begins within some hundred. What takes longer is not in the trace."""
 
 
-@dataclass(frozen=True)
-class Unseen:
+class Unseen(msgspec.Struct, frozen=True):
     """What is known of what the rows of the device do not show."""
 
-    lost: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    lost: Ints = msgspec.field(default_factory=lambda: np.empty(0, dtype=np.int64))
     """When something was launched that has no row on any device, ns in order."""
     repeated: bool = False
     """Whether the trace holds steps that follow each other, so that what ends one is followed by the next."""

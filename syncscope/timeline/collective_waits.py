@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
+from msgspec.structs import replace
 
 from syncscope.timeline.calls import last_before
 from syncscope.timeline.intervals import Bools, Ints

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from syncscope.schema.report import START, Collective, Delay, Meetings
@@ -89,7 +87,7 @@ def name_collectives(collectives: Collectives, places: tuple[Place, ...]) -> Col
     for name, chain, marks, place in columns:
         started = (places[place].entry, *chain, *marks) if name in SERVING_SEVERAL else ()
         names.append(next(filter(None, map(collective_of_call, started)), name))
-    return replace(collectives, name=objects(names))
+    return collectives.replace(name=objects(names))
 
 
 def _beside(ran: Activities, activities: Activities, calls: Calls) -> Objects:
@@ -113,7 +111,7 @@ def count_once(collectives: Collectives, compute: dict[int, Union], span: tuple[
     # What is under way when one begins ends where the latest of all before it ends.
     reach = np.maximum.accumulate(np.append(span[0], end))[:-1]
     alone = np.minimum(np.maximum(ts, reach), end)
-    return replace(collectives, ts=ts, end=end, exposed=exposed_ns(alone, end, collectives.device, compute))
+    return collectives.replace(ts=ts, end=end, exposed=exposed_ns(alone, end, collectives.device, compute))
 
 
 def trim_first_step(collectives: Collectives, steps: int) -> tuple[Ints, Ints]:

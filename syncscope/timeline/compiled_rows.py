@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
+from msgspec.structs import replace
 
 from syncscope.schema.compiling import CompileEvent, CompileKind
 from syncscope.schema.counting import RecordedPhase

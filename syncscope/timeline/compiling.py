@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from syncscope.schema.compiling import CompileEvent, CompileKind
 from syncscope.schema.counting import RecordedPhase
@@ -15,8 +15,7 @@ from syncscope.timeline.steps import step_of
 from syncscope.timeline.tables import Steps
 
 
-@dataclass(frozen=True)
-class CompiledSpan:
+class CompiledSpan(msgspec.Struct, frozen=True):
     """One compilation, or one recording of a CUDA graph, in the windows. Times are ns since the trace's base."""
 
     event: int
@@ -29,8 +28,7 @@ class CompiledSpan:
     """Row in ``steps``, −1 outside."""
 
 
-@dataclass(frozen=True)
-class BetweenGraphs:
+class BetweenGraphs(msgspec.Struct, frozen=True):
     """What the host does in one run of a function outside of its graphs: guards, and the Python at its breaks. Medians
     over its runs."""
 
@@ -38,8 +36,7 @@ class BetweenGraphs:
     launches: int
 
 
-@dataclass(frozen=True)
-class CompiledEvent:
+class CompiledEvent(msgspec.Struct, frozen=True):
     """A row of the recording, with what it refers to."""
 
     event: CompileEvent
@@ -53,8 +50,7 @@ class CompiledEvent:
     """Of a break, where a trace of others has rows for the graphs too. A recording times nothing there."""
 
 
-@dataclass(frozen=True)
-class Compiled:
+class Compiled(msgspec.Struct, frozen=True):
     events: tuple[CompiledEvent, ...]
     """Those of the phases that the trace speaks for."""
     spans: tuple[CompiledSpan, ...]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
+
+import msgspec
 
 from syncscope.timeline.intervals import Ints
 
@@ -13,8 +14,7 @@ if TYPE_CHECKING:
 Lost = Literal["runtime", "device", "cpu_op", "steps"]
 
 
-@dataclass(frozen=True)
-class Disagreement:
+class Disagreement(msgspec.Struct, frozen=True):
     """What some rows of a trace say of others that are not there."""
 
     lost: Lost

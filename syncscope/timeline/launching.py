@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from functools import reduce
 from operator import and_
 
+import msgspec
 import numpy as np
 
 from syncscope.timeline.intervals import Ints, Union
@@ -31,8 +31,7 @@ LEAST_LAUNCHES = 20
 """At least this many launches show it where no recording says it."""
 
 
-@dataclass(frozen=True)
-class Launching:
+class Launching(msgspec.Struct, frozen=True):
     """The launches of the steps (of the whole trace where it has no steps)."""
 
     launches: int

@@ -8,8 +8,8 @@ warnings raised together belong to the last k waits of the thread that lack one.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from syncscope.timeline.intervals import Bools, Ints
@@ -28,8 +28,7 @@ CALL_SLACK = 20_000
 """Nanoseconds by which what ran inside a call may seem to stick out of it."""
 
 
-@dataclass(frozen=True)
-class Warned:
+class Warned(msgspec.Struct, frozen=True):
     """One warning: when and on which thread it was raised, from which stack, and whether ``backward`` raised it."""
 
     event: int
@@ -39,16 +38,13 @@ class Warned:
     backward: bool
 
 
-@dataclass
-class _Queue:
+class _Queue(msgspec.Struct):
     """The waits of one thread; ``pending`` are those that have ended and lack a warning, oldest first."""
 
     rows: list[int]
     ends: Ints
     taken: int = 0
-
-    def __post_init__(self) -> None:
-        self.pending: list[int] = []
+    pending: list[int] = []
 
     def advance(self, time: int) -> None:
         """Make the waits that ended by ``time`` pending."""

@@ -8,9 +8,9 @@ tell places apart. Nothing is guessed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
+import msgspec
 import numpy as np
 
 from syncscope.schema.findings import Frame, Site, SiteSource
@@ -35,8 +35,7 @@ METHODS = ("__torch_function__", "__torch_dispatch__")
 AnyFrame = TypeVar("AnyFrame", Frame, RecordedFrame)
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(msgspec.Struct, frozen=True):
     """Where in the program something happened."""
 
     site: Site | None = None
@@ -68,7 +67,6 @@ class Place:
 NOWHERE = Place()
 
 
-@dataclass(frozen=True)
 class RecordedCalls(Marks):
     """The calls that the collector recorded, in order of ``ts``, the longest first among equals."""
 
@@ -243,8 +241,7 @@ class Places:
         return self._of_stack[stack]
 
 
-@dataclass(frozen=True)
-class Hazard:
+class Hazard(msgspec.Struct, frozen=True):
     """A race that the collector saw, with both of its lines."""
 
     event: HazardEvent

@@ -7,9 +7,9 @@ stack, the sequence of ops that the formatter runs does.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 import numpy as np
+from msgspec.structs import replace
 
 from syncscope.schema.findings import Frame
 from syncscope.timeline.intervals import Ints

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from syncscope.schema.counting import CountedWait, RecordedPhase, RecordedRun
 from syncscope.schema.expressions import ops_of_expression
@@ -17,8 +17,7 @@ RUN_AHEAD = 1.5
 ahead of the device in the others."""
 
 
-@dataclass(frozen=True)
-class PlacedWait:
+class PlacedWait(msgspec.Struct, frozen=True):
     """A counted wait, with what it refers to."""
 
     wait: CountedWait

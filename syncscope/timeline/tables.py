@@ -1,14 +1,12 @@
-"""The timeline's tables: a frozen dataclass of equally long numpy arrays each, one row an event.
+"""The timeline's tables: a record of equally long numpy arrays each, one row an event.
 
 Times are nanoseconds since the trace's base. ``row`` is a row's number in the whole table, so a part of a table still
-says where its rows came from. A number that is unknown or does not apply is −1, a text ``""``. Arrays are not compared
-as a whole, so tables are not either: making the methods for it would be half of the time of the import.
+says where its rows came from. A number that is unknown or does not apply is −1, a text ``""``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -18,6 +16,7 @@ import numpy.typing as npt
 from syncscope.timeline.intervals import Bools, Ints
 from syncscope.timeline.nesting import Nesting
 from syncscope.timeline.row_groups import number_texts
+from syncscope.trace.columns import Columns
 from syncscope.trace.rows import Rows
 from syncscope.trace.sets import different
 
@@ -41,8 +40,7 @@ the device's begin. *queued on device*: launched well before, held by the device
 its own pace). *unknown*: the trace holds no runtime calls."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Table:
+class Table(Columns):
     """Columns of one length."""
 
     row: Ints
@@ -61,7 +59,7 @@ class Table:
     if not TYPE_CHECKING:  # which would take any name for a column
 
         def __getattr__(self, name: str) -> Any:
-            if name not in self.__dataclass_fields__ or "_part_of" not in self.__dict__:
+            if name not in self.columns or "_part_of" not in self.__dict__:
                 raise AttributeError(f"{type(self).__name__} has no column {name}")
             whole, rows = self.__dict__["_part_of"]
             column = self.__dict__[name] = getattr(whole, name)[rows]
@@ -69,12 +67,12 @@ class Table:
 
     def numbered(self) -> Self:
         """The same rows as a whole table of their own: ``row`` counts from 0."""
-        return replace(self, row=np.arange(len(self), dtype=np.int64))
+        return self.replace(row=np.arange(len(self), dtype=np.int64))
 
     @classmethod
     def of(cls, rows: Rows) -> Self:
         """The rows of a table of the trace that has a column for each field."""
-        names = [field.name for field in fields(cls) if field.name != "row"]
+        names = [name for name in cls.columns if name != "row"]
         arrays: dict[str, Any] = {
             name: rows.texts[name].objects() if name in rows.texts else rows.numbers[name] for name in names
         }
@@ -84,11 +82,10 @@ class Table:
         """A frame with a column for each field, except fields with two dimensions."""
         import pandas as pd
 
-        columns = {field.name: getattr(self, field.name) for field in fields(self)}
+        columns = {name: getattr(self, name) for name in self.columns}
         return pd.DataFrame({name: column for name, column in columns.items() if column.ndim == 1})
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class TimedTable(Table):
     """Rows that last from ``ts`` to ``end``: device work on the device, calls and waits in the call itself."""
 
@@ -100,7 +97,6 @@ class TimedTable(Table):
         return self.end - self.ts
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class NamedTable(TimedTable):
     """Rows with a thread and a name, of which there are few."""
 
@@ -131,7 +127,6 @@ class NamedTable(TimedTable):
         return number_texts(self.name)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Steps(TimedTable):
     """The recorded steps, in order."""
 
@@ -139,7 +134,6 @@ class Steps(TimedTable):
     tid: Ints
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Activities(TimedTable):
     """What the devices ran, in order of ``ts``. ``row`` is a row of ``Trace.device``."""
 
@@ -164,7 +158,6 @@ class Activities(TimedTable):
     """Row in ``calls`` of the call that launched it, −1 not in the trace."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Calls(NamedTable):
     """The runtime calls of the traced process, in order of ``ts``."""
 
@@ -187,7 +180,6 @@ class Calls(NamedTable):
         return number_texts(self.role)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Marks(NamedTable):
     """Named stretches of time on host threads, such as annotations, in order of ``ts``."""
 
@@ -208,7 +200,6 @@ class Marks(NamedTable):
         return objects([known[row] for row in rows.tolist()])
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Ops(Marks):
     """PyTorch's ops, in order of ``ts``. ``row`` is a row of ``Trace.ops``."""
 
@@ -222,7 +213,6 @@ class Ops(Marks):
         return found
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class SyncRecords(Table):
     """The profiler's own records of waits, in order of ``ts``. ``row`` is a row of ``Trace.sync``."""
 
@@ -238,7 +228,6 @@ class SyncRecords(Table):
     """Correlation of the call that recorded the event."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Waits(TimedTable):
     """The waits of the traced process, the profiler's own left out, in order of ``ts``.
 
@@ -280,7 +269,6 @@ class Waits(TimedTable):
         return self.end - self.begin
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Copies(TimedTable):
     """The copies that devices made, in order of ``ts``."""
 
@@ -321,7 +309,6 @@ class Copies(TimedTable):
         return np.where(self.launch >= 0, self.launch_end - self.launch_ts, -1)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Collectives(TimedTable):
     """The collectives that devices ran, in order of ``ts``."""
 
@@ -357,7 +344,6 @@ class Collectives(TimedTable):
     """Index in ``Timeline.places``."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Pins(TimedTable):
     """Pinnings of tensors, in order of ``ts``: the host copies into pinned memory from ``ts`` to ``end``."""
 
@@ -374,7 +360,6 @@ class Pins(TimedTable):
     """Index in ``Timeline.places``."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Loads(Marks):
     """The fetches of a next batch, in order of ``ts``."""
 
@@ -382,13 +367,11 @@ class Loads(Marks):
     """Index in ``Timeline.places``."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class WarmUps(Marks):
     """Stretches of host time that go to work that is done once, in order of ``ts``. ``name`` is one of
     ``warm_up.KINDS``."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Bubbles(TimedTable):
     """Gaps in a device's activity inside the span of the steps, in order of ``ts``."""
 

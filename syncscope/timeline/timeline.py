@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -125,7 +124,7 @@ class Tables:
         by_user = np.array([site is not None and is_user(site.file) for site in sites], dtype=bool)[around]
         place = np.where(by_user | (backward == 0), around, backward)
         step = step_of(self.steps, np.where(launched, table.launch_ts, table.ts))
-        return name_collectives(replace(table, step=step, place=np.where(launched, place, 0)), self._places.all)
+        return name_collectives(table.replace(step=step, place=np.where(launched, place, 0)), self._places.all)
 
     @cached_property
     def groups_of_collectives(self) -> Objects:
@@ -166,8 +165,7 @@ class Tables:
     @cached_property
     def pins(self) -> Pins:
         pins = find_pins(self.ops, self._places.calls)
-        return replace(
-            pins,
+        return pins.replace(
             step=step_of(self.steps, pins.ts),
             copy=fed_copies(pins, self.calls, self.copies),
             place=self._places.around(pins.ts, pins.end, pins.tid),
@@ -343,19 +341,19 @@ class Tables:
             self.calls,
         )
         streams = waited_streams(waits, copies, self.sync_records)
-        waits = replace(waits, pending=pending_work(waits, self.calls, self.activities, streams))
+        waits = waits.replace(pending=pending_work(waits, self.calls, self.activities, streams))
         launched = copies.launch >= 0
         place = np.append(waits.place, 0)[copies.wait]
         rows = np.flatnonzero((place == 0) & launched & np.isin(copies.direction, HOST_COPIES))
         place[rows] = self._places.around(copies.launch_ts[rows], copies.launch_end[rows], copies.tid[rows])
         step = step_of(self.steps, np.where(launched, copies.launch_ts, copies.ts))
-        return fill_ops(waits, replace(copies, step=step, place=place), self._places.all, self.trace.recording)
+        return fill_ops(waits, copies.replace(step=step, place=place), self._places.all, self.trace.recording)
 
     @property
     def _program_waits(self) -> Waits:
         """The waits without the profiler's own."""
         waits = find_waits(self.calls, self.ops, self._copy_ops)
-        waits = replace(waits, step=step_of(self.steps, waits.ts), place=self._places.of_waits(waits))
+        waits = waits.replace(step=step_of(self.steps, waits.ts), place=self._places.of_waits(waits))
         return waits.take(~in_profiler(waits, self.calls, self._places)).numbered()
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from syncscope.timeline.calls import ORDERED, find_first, last_before
@@ -134,7 +132,7 @@ def join_copies(waits: Waits, copies: Copies, calls: Calls) -> tuple[Waits, Copi
     joined = np.flatnonzero(wait >= 0)
     op, ops = copies.op.copy(), copies.ops.copy()
     op[joined], ops[joined] = waits.op[wait[joined]], waits.ops[wait[joined]]
-    return replace(waits, copy=copy, begin=begin), replace(copies, wait=wait, op=op, ops=ops)
+    return waits.replace(copy=copy, begin=begin), copies.replace(wait=wait, op=op, ops=ops)
 
 
 def waited_streams(waits: Waits, copies: Copies, records: SyncRecords) -> Ints:

@@ -7,9 +7,10 @@ and by what a row holds; its index is 0..n-1.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
 
 from syncscope.schema.recording import Recording
 from syncscope.trace.extras import require
@@ -153,8 +154,7 @@ TABLES = {
 """The tables of a :class:`Trace`, by attribute."""
 
 
-@dataclass(frozen=True)
-class Device:
+class Device(msgspec.Struct, frozen=True):
     """A row of the trace's ``deviceProperties``."""
 
     id: int
@@ -162,8 +162,7 @@ class Device:
     copy_engines: int | None = None
 
 
-@dataclass(frozen=True)
-class Trace:
+class Trace(msgspec.Struct, frozen=True, dict=True):
     """One rank's trace. :data:`TABLES` documents each table's columns."""
 
     path: str
@@ -179,7 +178,7 @@ class Trace:
     world_size: int | None = None
     pid: int | None = None
     """The traced process: the pid with the most runtime calls."""
-    thread_names: dict[int, str] = field(default_factory=dict)
+    thread_names: dict[int, str] = msgspec.field(default_factory=dict)
     recording: Recording | None = None
     """The collector's own key, ``None`` for a foreign trace."""
     warnings: tuple[str, ...] = ()

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 Ints = NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class Texts:
+class Texts(msgspec.Struct, frozen=True):
     """A column of texts, each kept once: row ``i`` is ``names[codes[i]]``."""
 
     codes: NDArray[np.integer]
@@ -49,8 +48,7 @@ class Texts:
         return np.array(wanted, dtype=bool)[self.codes] if len(self.codes) else np.zeros(0, dtype=bool)
 
 
-@dataclass(frozen=True)
-class Rows:
+class Rows(msgspec.Struct, frozen=True):
     """The rows of a table of :mod:`.model`, which says what each column holds. All columns have one length."""
 
     numbers: dict[str, Ints]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from syncscope.estimate.fit import LEAST, MISFIT, MOST_BARE, USUAL, WARM, Fit, fit, steady_steps
 from syncscope.estimate.profiler_cost import Costs

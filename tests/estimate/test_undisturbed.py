@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from syncscope.estimate.fit import find_misfit, fit
 from syncscope.estimate.peers import find_shared_collectives

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import tempfile
 from itertools import pairwise
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -94,7 +94,7 @@ def test_a_damaged_document_is_refused_or_read_as_a_whole_would_be(reading, docu
     else:
         # Bytes that are no text, in what nobody reads, are met only where something else is damaged.
         unread = tuple(warning for warning in whole.warnings if warning in found.warnings or "not UTF-8" not in warning)
-        assert_same(found, dataclasses.replace(whole, warnings=unread))
+        assert_same(found, msgspec.structs.replace(whole, warnings=unread))
 
 
 def outcome(read):

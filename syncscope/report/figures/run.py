@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from syncscope.report.escape import plotly_text
 from syncscope.report.figures.colours import Colour, in_light
@@ -28,8 +29,7 @@ UNITS = ((3 * 3600, 3600, " h"), (300, 60, " min"), (0, 1, " s"))
 """From how many seconds on time is shown in which unit."""
 
 
-@dataclass(frozen=True)
-class _Span:
+class _Span(msgspec.Struct, frozen=True):
     """Stretches of one phase, one after the other."""
 
     phase: int

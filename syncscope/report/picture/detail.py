@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from syncscope.report.picture.rows import Rows
@@ -13,7 +11,6 @@ FINEST = 128
 """Nanoseconds; the cells of the first coarser level. Each level doubles them."""
 
 
-@dataclass(frozen=True)
 class Bars(Rows):
     """Rows that stand for one or more events. Name, size and links are those of the longest event."""
 

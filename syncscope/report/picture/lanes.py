@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from typing import Literal
 
@@ -207,7 +206,7 @@ def _bars(rows: Rows, lane: Ints, timeline: Timeline, most: int) -> tuple[Bars, 
     # Only waits and copies of the same findings, and only events of one lane and kind, may stand for one another.
     key, first = _combinations(lane, rows.kind, rows.spot)
     bars, bar = merge_rows(rows, key, lane * len(KINDS) + rows.kind, _near(rows, timeline, most), most)
-    return replace(bars, link=np.append(bar, -1)[bars.link]), lane[first][bars.key]
+    return bars.replace(link=np.append(bar, -1)[bars.link]), lane[first][bars.key]
 
 
 def _near(rows: Rows, timeline: Timeline, most: int) -> Bools:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,14 +13,14 @@ from syncscope.timeline.intervals import Bools, Ints, Union
 from syncscope.timeline.tables import Marks, Objects
 from syncscope.timeline.timeline import Timeline
 from syncscope.timeline.waits import is_wait
+from syncscope.trace.columns import Columns
 from syncscope.trace.sets import different
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-@dataclass(frozen=True)
-class Rows:
+class Rows(Columns):
     """Events of the picture: columns of one length."""
 
     ts: Ints
@@ -50,7 +49,7 @@ class Rows:
 
     def take(self, rows: Ints | Bools) -> Self:
         """Some rows: by number, in that order, or those for which a mask is true."""
-        return type(self)(**{field.name: getattr(self, field.name)[rows] for field in fields(self)})
+        return type(self)(**{name: getattr(self, name)[rows] for name in self.columns})
 
 
 HOST, IDLE, STREAM = range(3)
@@ -93,7 +92,7 @@ def _rows(ts: Ints, end: Ints, where: int, kind: Ints | str, **columns: Any) -> 
 
 
 def _concatenated(parts: Sequence[Rows]) -> Rows:
-    return Rows(**{field.name: np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(Rows)})
+    return Rows(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in Rows.columns})
 
 
 def _host_rows(marks: Marks, kind: str) -> Rows:

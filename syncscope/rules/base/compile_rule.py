@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
 import msgspec
+from msgspec.structs import replace
 
 from syncscope.rules.base.groups import SAVING_NULL_WHY, key_of, to_ms
 from syncscope.rules.base.program import may_be_compiled
@@ -27,8 +27,7 @@ MOST_REASONS = 2
 """That a message names."""
 
 
-@dataclass(frozen=True)
-class CompileGroup:
+class CompileGroup(msgspec.Struct, frozen=True, dict=True):
     """What was compiled, or broke, at one place in one phase."""
 
     timeline: Timeline

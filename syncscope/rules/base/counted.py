@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 
 import msgspec
+from msgspec.structs import replace
 
 from syncscope.rules.base.groups import key_of, to_ms
 from syncscope.rules.base.rule import Hit, RankRule, name_place
@@ -29,8 +29,7 @@ OTHER_PHASE = 'no window recorded its phase: record it with --phase "{}"'
 """Why nothing is known of what a line costs, and what to do about it."""
 
 
-@dataclass(frozen=True)
-class Frequency:
+class Frequency(msgspec.Struct, frozen=True):
     """Occurrences a step."""
 
     mean: float
@@ -63,8 +62,7 @@ def quantile(freedom: int) -> float:
     )
 
 
-@dataclass(frozen=True)
-class CountedLine:
+class CountedLine(msgspec.Struct, frozen=True, dict=True):
     """The counted waits of a phase at one place."""
 
     phase: RecordedPhase

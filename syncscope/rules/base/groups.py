@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from syncscope.rules.base.occurrences import Occurrences
@@ -46,8 +46,7 @@ def key_of(place: Place, ops: tuple[str, ...] = ()) -> tuple[str, str, str | Non
     return site.file, site.function, site.expression, place.ordinal
 
 
-@dataclass(frozen=True)
-class Group:
+class Group(msgspec.Struct, frozen=True):
     """The occurrences of one rule at one place."""
 
     timeline: Timeline

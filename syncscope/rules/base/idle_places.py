@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, replace
 
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from syncscope.schema.findings import Frame, Site
 from syncscope.timeline import Place, Timeline
@@ -42,8 +43,7 @@ LOCAL = 0.01
 """Functions that take less of the trace at a time are not added up."""
 
 
-@dataclass(frozen=True)
-class IdlePlace:
+class IdlePlace(msgspec.Struct, frozen=True):
     """Where the host is in most of some bubbles."""
 
     place: Place

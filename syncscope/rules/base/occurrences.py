@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,6 @@ from syncscope.timeline.steps import step_of
 from syncscope.timeline.tables import Copies, Objects, Table, Waits
 
 
-@dataclass(frozen=True)
 class Occurrences(Table):
     """One row an occurrence. A number that is unknown or does not apply is −1, a text ``""``."""
 
@@ -63,7 +61,7 @@ class Occurrences(Table):
         given = unset | columns
         objects = {"ops", "call", "sort", "cause", "warm_up"}
         arrays: dict[str, Any] = {"place": to_objects(places)}
-        for name in (field.name for field in fields(cls) if field.name != "place"):
+        for name in (name for name in cls.columns if name != "place"):
             value = given.get(name, -1)
             if name in objects:
                 arrays[name] = to_objects([value] * size if isinstance(value, str | tuple) else value)
@@ -74,7 +72,7 @@ class Occurrences(Table):
     @classmethod
     def joined(cls, parts: Sequence[Occurrences]) -> Occurrences:
         """The rows of all parts, one part after the other, numbered from 0."""
-        columns = {field.name: np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(cls)}
+        columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in cls.columns}
         return cls(**columns | {"row": np.arange(sum(len(part) for part in parts))})
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
+
+import msgspec
 
 
 class Intervention(Enum):
@@ -28,8 +29,7 @@ class Intervention(Enum):
     JOIN_GRAPHS = "as REPLAY_GRAPHS, with neither the waits at the line that breaks the graph nor Python around them"
 
 
-@dataclass(frozen=True)
-class NoQuestion:
+class NoQuestion(msgspec.Struct, frozen=True):
     """The replay tries nothing, because no change of one rank's step stands for the fix."""
 
     why: str

@@ -5,9 +5,9 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+import msgspec
 import numpy as np
 
 from syncscope.advice import Advice, Example, choose
@@ -29,8 +29,7 @@ from syncscope.timeline.tables import Waits
 LIBRARIES = "<site-packages>/"
 
 
-@dataclass(frozen=True)
-class Hit:
+class Hit(msgspec.Struct, frozen=True):
     """A finding with the rows it is about."""
 
     finding: Finding
@@ -46,14 +45,13 @@ class Hit:
     """Rows in ``collectives``."""
 
 
-@dataclass
-class Inspection:
+class Inspection(msgspec.Struct):
     """One timeline while the rules look at it, one after the other."""
 
     timeline: Timeline
-    hits: list[Hit] = field(default_factory=list)
+    hits: list[Hit] = msgspec.field(default_factory=list)
     """What the rules so far have found."""
-    rule_of_wait: dict[int, RankRule] = field(default_factory=dict)
+    rule_of_wait: dict[int, RankRule] = msgspec.field(default_factory=dict)
     """The rule that claimed each wait."""
 
     def unclaimed(self, waits: Waits) -> Bools:
@@ -249,15 +247,14 @@ def name_place(place: Place) -> Iterator[str]:
     yield name if name == "[]" else f"{name}()"
 
 
-@dataclass(frozen=True)
-class RunFindings:
+class RunFindings(msgspec.Struct, frozen=True):
     """What a rule finds between the ranks of a run."""
 
     findings: tuple[Finding, ...] = ()
     not_checked: tuple[NotChecked, ...] = ()
     """The ranks that could not be compared."""
     between_ranks: BetweenRanks | None = None
-    alone: Mapping[int, frozenset[str]] = field(default_factory=dict)
+    alone: Mapping[int, frozenset[str]] = msgspec.field(default_factory=dict)
     """The kinds of collectives of each trace that could not be compared, where ranks of its run have no trace."""
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -40,8 +39,7 @@ _TOML = re.compile(r"\[\[?(?!true\b|false\b|null\b)[A-Za-z_][\w.-]*\]")
 """How a file of TOML often begins, and no JSON does: with the name of a table in brackets."""
 
 
-@dataclass
-class _Damage:
+class _Damage(msgspec.Struct):
     """What was wrong with the text."""
 
     cut: bool = False
@@ -49,7 +47,7 @@ class _Damage:
     skipped: int = 0
     repaired: int = 0
     first: str = ""
-    keys: set[str] = field(default_factory=set)
+    keys: set[str] = msgspec.field(default_factory=set)
     tail: bool = False
 
     def skip(self, why: str) -> None:

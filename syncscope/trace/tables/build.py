@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
-from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -31,17 +30,16 @@ _END_OF_TIME_NS = 1 << 62
 """A later time (than 2116) is impossible; the length to an earlier one might overflow."""
 
 
-@dataclass
-class Contents:
+class Contents(msgspec.Struct):
     """What a file holds, before it becomes a trace."""
 
     document: Document
     """Without its events."""
     tables: RawTables
-    metadata: list[Event] = field(default_factory=list)
-    other_categories: set[str] = field(default_factory=set)
+    metadata: list[Event] = msgspec.field(default_factory=list)
+    other_categories: set[str] = msgspec.field(default_factory=set)
     """Categories of events that no table takes."""
-    warnings: list[str] = field(default_factory=list)
+    warnings: list[str] = msgspec.field(default_factory=list)
 
 
 def build_trace(contents: Contents, path: str) -> Trace:

@@ -4,9 +4,9 @@ the batches of a server."""
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Protocol
 
+import msgspec
 import numpy as np
 
 from syncscope.schema.recording import RecordedSteps, Recording
@@ -46,8 +46,7 @@ class Tables(Protocol):
     runtime: Rows
 
 
-@dataclass(frozen=True)
-class FoundSteps:
+class FoundSteps(msgspec.Struct, frozen=True):
     """The steps of a trace."""
 
     table: Rows

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ EVENTS = st.lists(
 def table(events: list[tuple[int, int, int, int]]) -> tuple[Rows, Ints]:
     """Rows and their keys."""
     ts, dur, key, size = np.array(events, dtype=np.int64).reshape(-1, 4).T
-    columns: dict[str, Any] = {field.name: np.full(len(ts), -1) for field in fields(Rows)}
+    columns: dict[str, Any] = {name: np.full(len(ts), -1) for name in Rows.columns}
     names = np.array([f"event {one}" for one in dur], dtype=object)
     return Rows(**{**columns, "ts": ts, "end": ts + dur, "bytes": size, "name": names}), key
 
