@@ -126,7 +126,8 @@ def documented_commands() -> list[list[str]]:
 
 @pytest.mark.parametrize("words", documented_commands(), ids=" ".join)
 def test_documented_commands_have_the_options_they_name(words: list[str]) -> None:
-    command: Any = typer.main.get_command(app).commands[words[0]]  # type: ignore[attr-defined]
+    group: Any = typer.main.get_command(app)
+    command = group.get_command(None, words[0])
     known = {option for parameter in command.params for option in parameter.opts}
     script = next((number for number, word in enumerate(words) if word.endswith(".py")), len(words))
     if "-m" in words[:script]:

@@ -24,7 +24,7 @@ def render() -> str:
     """The page. Links lead from the root of the repository."""
     group: Any = typer.main.get_command(app)
     parent = group.make_context("syncscope", [], resilient_parsing=True)
-    return "\n".join([HEAD, *(_command(name, command, parent) for name, command in group.commands.items())])
+    return "\n".join([HEAD, *(_command(name, group.get_command(parent, name), parent) for name in group.commands)])
 
 
 def _command(name: str, command: Any, parent: Any) -> str:

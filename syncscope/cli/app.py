@@ -2,40 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from syncscope import __version__
-from syncscope.cli.analyze import analyze
-from syncscope.cli.check import check
 from syncscope.cli.command import Command, adapt
 from syncscope.cli.console import drop_stdout, unwrap, write_stdout
-from syncscope.cli.diff import diff
 from syncscope.cli.errors import INTERRUPTED, exit_for
-from syncscope.cli.hta import hta
 from syncscope.cli.light import import_help_writer
-from syncscope.cli.profile import profile
-from syncscope.cli.program import ScriptCommand
-from syncscope.cli.report import report
-from syncscope.cli.rules import rules
-from syncscope.cli.watch import watch
+
+COMMANDS = {
+    "profile": "Run a program and record where it waits for the GPU.",
+    "watch": "Run a program and count where it waits for the GPU, from its first step to its last.",
+    "analyze": "Show where a program waits, what each wait costs, what its fix saves, and how to remove it.",
+    "check": "Fail when traces or saved reports have unexpected waits: the gate for CI.",
+    "diff": "Show what changed between two recordings: findings that are new, fixed, or that occur more or less often.",
+    "report": "Write the HTML report, or the trace with its findings, from a trace or from a saved JSON report.",
+    "hta": "Run the analyses of HolisticTraceAnalysis (HTA) on the columns that syncscope reads, and print their "
+    "tables.",
+    "rules": "List the rules, or explain one.",
+}
+"""The commands in the order of ``--help``, and what it says of them. Each is the function of its name in the module of
+its name, which is imported when it is called."""
+
+RUN_PROGRAMS = ("profile", "watch")
 
 UsageError: Any = typer.BadParameter.__base__
 """A usage error that the parser raises. typer prints it and exits with 2."""
 
 
 class Commands(TyperGroup):
-    """Turns every error of a command into one line and an exit code, without a traceback."""
+    """Makes the command that is called, and turns every error of it into one line and an exit code, without a
+    traceback."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.commands = {name: TyperCommand(name, help=summary) for name, summary in COMMANDS.items()}
+        self._lists = False
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in COMMANDS or self._lists:
+            return super().get_command(ctx, cmd_name)
+        return make_command(cmd_name)
 
     def get_params(self, ctx: Any) -> list[Any]:
         return adapt(super().get_params(ctx))
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         import_help_writer()
-        super().format_help(ctx, formatter)
+        self._lists = True
+        try:
+            super().format_help(ctx, formatter)
+        finally:
+            self._lists = False
 
     def make_context(self, *args: Any, **extra: Any) -> Any:
         try:
@@ -67,14 +89,15 @@ app = typer.Typer(
 )
 
 
-def _add(command: Callable[..., None], **options: Any) -> None:
-    app.command(help="\n\n".join(unwrap(command.__doc__ or "")), **{"cls": Command, **options})(command)
-
-
-_add(profile, cls=ScriptCommand)
-_add(watch, cls=ScriptCommand)
-for _command in (analyze, check, diff, report, hta, rules):
-    _add(_command)
+def make_command(name: str) -> Any:
+    """One of :data:`COMMANDS` with its parameters."""
+    function = getattr(import_module(f"syncscope.cli.{name}"), name)
+    kind: type[TyperCommand] = Command
+    if name in RUN_PROGRAMS:
+        from syncscope.cli.program import ScriptCommand as kind
+    alone = typer.Typer(add_completion=False, rich_markup_mode="rich")
+    alone.command(name, cls=kind, help="\n\n".join(unwrap(function.__doc__ or "")))(function)
+    return typer.main.get_command(alone)
 
 
 def _version(wanted: bool) -> None:

@@ -39,6 +39,11 @@ def stderr() -> Console:
     return Console(stderr=True, highlight=False, emoji=False, markup=False)
 
 
+def may_be_terminal(stream: TextIO) -> bool:
+    """Whether rich may take a stream for a terminal. Where it is none, rich need not be imported."""
+    return stream.isatty() or any(os.environ.get(name) for name in ("FORCE_COLOR", "TTY_COMPATIBLE"))
+
+
 def write_stdout(text: str) -> None:
     """Write text for other programs: unchanged, and in UTF-8 whatever the terminal's encoding."""
     try:
@@ -80,9 +85,7 @@ def unwrap(doc: str) -> list[str]:
 def progress(files: Sequence[str]) -> Iterator[Progress | None]:
     """Show a bar on stderr. Yields the function that moves it, or ``None`` for short work or without a terminal."""
     short = len(files) < 2 and sum(map(_size, files)) < LONG_BYTES
-    # What rich takes for a terminal; without any of it, rich is not imported.
-    may_show = sys.stderr.isatty() or any(os.environ.get(name) for name in ("FORCE_COLOR", "TTY_COMPATIBLE"))
-    console = None if short or not may_show else stderr()
+    console = None if short or not may_be_terminal(sys.stderr) else stderr()
     if console is None or not console.is_terminal:
         yield None
         return

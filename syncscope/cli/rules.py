@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -54,17 +55,24 @@ def rules(
 
 
 def _list(rules: Sequence[RuleEntry]) -> None:
-    from rich.table import Table
+    """A table on a terminal, else a line a rule, for other programs."""
+    from syncscope.cli.console import may_be_terminal, stdout, write_stdout
 
-    from syncscope.cli.console import stdout
+    rows = [(rule.code, rule.name, rule.severity, rule.summary) for rule in rules]
+    if not may_be_terminal(sys.stdout):
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+        write_stdout("".join(f"{line}\n" for line in lines))
+        return
+    from rich.table import Table
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
     table.add_column(style="bold", no_wrap=True)
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True)
     table.add_column()
-    for rule in rules:
-        table.add_row(rule.code, rule.name, rule.severity, rule.summary)
+    for row in rows:
+        table.add_row(*row)
     stdout().print(table)
 
 

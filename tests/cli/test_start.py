@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from syncscope.cli import light
+from syncscope.cli.app import COMMANDS, make_command
+from syncscope.cli.console import unwrap
 from tests.builders import TraceBuilder
 
 ANALYSIS = {"numpy", "pandas", "pyarrow", "plotly", "msgspec", "isal", "torch", "pydantic"}
@@ -36,6 +38,23 @@ def test_what_needs_no_trace_imports_no_analysis(command: tuple[str, ...]) -> No
 @pytest.mark.parametrize("command", [("rules",), ("rules", "SYN102")])
 def test_rules_are_listed_without_the_rules(command: tuple[str, ...]) -> None:
     assert not {name for name in imported_by(*command) if name.startswith(("syncscope.rules", "syncscope.timeline"))}
+
+
+@pytest.mark.parametrize(("words", "commands"), [(("--help",), set()), (("rules",), {"rules"})])
+def test_a_command_imports_no_other(words: tuple[str, ...], commands: set[str]) -> None:
+    program = "import atexit, sys; atexit.register(lambda: print(*sys.modules)); from syncscope.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", program, *words], capture_output=True, text=True, check=True)
+    names = done.stdout.splitlines()[-1].split()
+    assert {name.removeprefix("syncscope.cli.") for name in names} & COMMANDS.keys() == commands
+
+
+def test_rules_are_piped_without_what_writes_on_terminals() -> None:
+    assert not {name for name in imported_by("rules") if name.startswith("rich")}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_says_of_a_command_what_the_command_says_of_itself(name: str) -> None:
+    assert unwrap(make_command(name).help)[0] == COMMANDS[name]
 
 
 @pytest.mark.parametrize("command", [("--help",), ("analyze", "--help")])

@@ -59,7 +59,8 @@ def test_the_page_of_a_rule_says_what_the_rule_says(rule: Any) -> None:
 def test_the_page_of_the_commands_has_every_option() -> None:
     page = html.unescape(commands.render())
     group: Any = typer.main.get_command(app)
-    for name, command in group.commands.items():
+    for name in group.commands:
+        command = group.get_command(None, name)
         section = page.split(f"## syncscope {name}\n")[1].split("\n## ")[0]
         for parameter in command.params:
             hidden = parameter.param_type_name == "option" and parameter.hidden
