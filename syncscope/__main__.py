@@ -9,11 +9,13 @@ def main() -> None:
     """Run the command line and exit. Ctrl-C ends it with status 130 and no traceback, while it imports, too."""
     import signal
 
+    from syncscope.garbage import collect_rarely
     from syncscope.interrupts import heed, interrupt
 
     try:
         heed()
-        from syncscope.cli import main
+        with collect_rarely():
+            from syncscope.cli import main
 
         main()
     except KeyboardInterrupt:

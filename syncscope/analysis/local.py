@@ -18,7 +18,17 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from syncscope.analysis.engine import Progress
-from syncscope.analysis.rank import NOTHING_KEPT, Job, Rank, Results, analyze_rank, compare_rank, merge_results, unread
+from syncscope.analysis.rank import (
+    NOTHING_KEPT,
+    Job,
+    Rank,
+    Results,
+    analyze_alone,
+    analyze_rank,
+    compare_rank,
+    merge_results,
+    unread,
+)
 from syncscope.estimate import MOST_PEERS, peers_to_compare
 from syncscope.trace.workers import available_cores
 
@@ -42,6 +52,13 @@ class Local:
         self._jobs = max(1, min(jobs, available_cores()))
 
     def analyze(self, paths: Sequence[str], job: Job, progress: Progress | None = None) -> Results:
+        if len(paths) == 1:
+            if progress:
+                progress(paths[0], 0, 1)
+            results = analyze_alone(paths[0], job)
+            if progress:
+                progress(paths[0], 1, 1)
+            return results
         jobs = min(self._jobs, len(paths))
         if jobs > 1:  # the processors are taken
             job = msgspec.structs.replace(job, reading=msgspec.structs.replace(job.reading, workers=1))

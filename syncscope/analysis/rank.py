@@ -64,6 +64,10 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
     more."""
 
 
+Found = tuple[Results | bytes, bytes]
+"""As ``Rank``, but perhaps not as JSON yet."""
+
+
 def analyze_rank(path: str, job: bytes, shown: str | None = None) -> Rank:
     """The first phase, for the ``Job`` as JSON. A trace that cannot be read is in ``Report.unread``.
 
@@ -73,9 +77,19 @@ def analyze_rank(path: str, job: bytes, shown: str | None = None) -> Rank:
     wanted = msgspec.json.decode(job, type=Job)
     if wanted.version != __version__:
         raise RuntimeError(f"the client runs syncscope {wanted.version}, and this worker runs {__version__}")
-    work = _analyze_once if wanted.reading.cache and not wanted.hta else _analyze
-    work = _run_hta if wanted.only_hta else work
-    return _or_unread(shown or path, wanted.several, lambda: work(path, wanted, shown))
+    return _encoded(_analyze_any(path, wanted, shown))
+
+
+def analyze_alone(path: str, job: Job) -> Results:
+    """The results of the only trace, which stay in this process."""
+    return merge_results([_analyze_any(path, job, None)[0]])
+
+
+def _analyze_any(path: str, job: Job, shown: str | None) -> Found:
+    work: Callable[[str, Job, str | None], Found]
+    work = _analyze_once if job.reading.cache and not job.hta else _analyze
+    work = _run_hta if job.only_hta else work
+    return _or_unread(shown or path, job.several, lambda: work(path, job, shown))
 
 
 def compare_rank(rank: Rank, peers: bytes) -> Rank:
@@ -85,12 +99,12 @@ def compare_rank(rank: Rank, peers: bytes) -> Rank:
         return rank
     first = msgspec.json.decode(results, type=Results)
 
-    def compare() -> Rank:
+    def compare() -> Found:
         others = msgspec.json.decode(peers, type=tuple[Peer, ...])
         report = estimate_report(first.report, Prepared.from_bytes(kept), others)
-        return msgspec.json.encode(msgspec.structs.replace(first, report=report)), NOTHING_KEPT
+        return msgspec.structs.replace(first, report=report), NOTHING_KEPT
 
-    return _or_unread(first.report.traces[0].path, True, compare)
+    return _encoded(_or_unread(first.report.traces[0].path, True, compare))
 
 
 def results_of(rank: Rank) -> bytes:
@@ -98,7 +112,12 @@ def results_of(rank: Rank) -> bytes:
     return rank[0]
 
 
-def _or_unread(path: str, several: bool, work: Callable[[], Rank]) -> Rank:
+def _encoded(found: Found) -> Rank:
+    results, kept = found
+    return results if isinstance(results, bytes) else msgspec.json.encode(results), kept
+
+
+def _or_unread(path: str, several: bool, work: Callable[[], Found]) -> Found:
     """What ``work`` returns. If it fails, the trace counts as one that could not be read."""
     try:
         return work()
@@ -112,29 +131,29 @@ def _or_unread(path: str, several: bool, work: Callable[[], Rank]) -> Rank:
         return unread(path, f"internal error: {type(error).__name__}: {error}")
 
 
-def _run_hta(path: str, job: Job, shown: str | None) -> Rank:
+def _run_hta(path: str, job: Job, shown: str | None) -> Found:
     from syncscope.hta import run_analyses  # nothing else needs it
 
     trace = load(path, **msgspec.structs.asdict(job.reading))
     tables = run_analyses(trace, include_last_profiler_step=job.last_step)
     found = HTATrace(path=shown or trace.path, rank=trace.rank, hta=tables)
-    return msgspec.json.encode(Results(report=EMPTY_REPORT, hta=(found,))), NOTHING_KEPT
+    return Results(report=EMPTY_REPORT, hta=(found,)), NOTHING_KEPT
 
 
-def _analyze_once(path: str, job: Job, shown: str | None) -> Rank:
+def _analyze_once(path: str, job: Job, shown: str | None) -> Found:
     """``_analyze``, or what it returned for the same file and job before. HTA's part is HTA's code, and not kept."""
     judged = judged_of(path, job, shown)
     known = judged.load()
     if known is not None:
         with contextlib.suppress(msgspec.MsgspecError):
-            msgspec.json.decode(known[0], type=Results)
-            return known
-    rank = _analyze(path, job, shown)
-    judged.store(merge_encoded([rank[0]]), rank[1])
-    return rank
+            return msgspec.json.decode(known[0], type=Results), known[1]
+    results, kept = _analyze(path, job, shown)
+    encoded = msgspec.json.encode(results)
+    judged.store(merge_encoded([encoded]), kept)
+    return encoded, kept
 
 
-def _analyze(path: str, job: Job, shown: str | None) -> Rank:
+def _analyze(path: str, job: Job, shown: str | None) -> tuple[Results, bytes]:
     traces = load_ranks(path, **msgspec.structs.asdict(job.reading))
     analyzed = _analyze_merged(traces, job) if len(traces) > 1 else _analyze_trace(traces[0], job)
     results, kept = analyzed
@@ -144,7 +163,7 @@ def _analyze(path: str, job: Job, shown: str | None) -> Rank:
         pictures = tuple(msgspec.structs.replace(picture, path=shown) for picture in results.pictures)
         report = msgspec.structs.replace(found, traces=infos)
         results = msgspec.structs.replace(results, report=report, pictures=pictures)
-    return msgspec.json.encode(results), kept
+    return results, kept
 
 
 def _analyze_trace(trace: Trace, job: Job) -> tuple[Results, bytes]:
@@ -299,9 +318,9 @@ def merge_encoded(parts: Iterable[bytes]) -> bytes:
     return msgspec.json.encode(merge_results(parts))
 
 
-def merge_results(parts: Iterable[bytes]) -> Results:
-    """Merge several ``Results``, given as JSON."""
-    results = [msgspec.json.decode(part, type=Results) for part in parts]
+def merge_results(parts: Iterable[bytes | Results]) -> Results:
+    """Merge several ``Results``, given as they are or as JSON."""
+    results = [part if isinstance(part, Results) else msgspec.json.decode(part, type=Results) for part in parts]
     return Results(
         report=merge(one.report for one in results),
         pictures=tuple(picture for one in results for picture in one.pictures),

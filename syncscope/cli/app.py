@@ -13,6 +13,7 @@ from syncscope.cli.command import Command, adapt
 from syncscope.cli.console import drop_stdout, unwrap, write_stdout
 from syncscope.cli.errors import INTERRUPTED, exit_for
 from syncscope.cli.light import import_help_writer
+from syncscope.garbage import end_at_once
 
 COMMANDS = {
     "profile": "Run a program and record where it waits for the GPU.",
@@ -53,6 +54,7 @@ class Commands(TyperGroup):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         import_help_writer()
+        end_at_once()
         self._lists = True
         try:
             super().format_help(ctx, formatter)

@@ -9,7 +9,8 @@ import typer
 from typer.core import TyperCommand, TyperOption
 
 from syncscope.cli.console import open_what_is_closed
-from syncscope.cli.light import collect_rarely, import_help_writer, prepare_numpy
+from syncscope.cli.light import import_help_writer, prepare_numpy
+from syncscope.garbage import collect_rarely, end_at_once
 
 
 class AnyCommand(TyperCommand):
@@ -20,6 +21,7 @@ class AnyCommand(TyperCommand):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         import_help_writer()
+        end_at_once()
         super().format_help(ctx, formatter)
 
 
@@ -29,6 +31,7 @@ class Command(AnyCommand):
     def invoke(self, ctx: Any) -> Any:
         open_what_is_closed()
         prepare_numpy()
+        end_at_once()
         with collect_rarely():
             return super().invoke(ctx)
 

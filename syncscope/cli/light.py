@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-import gc
 import os
 import sys
-from collections.abc import Iterator
 from types import ModuleType
 
 UNUSED_BY_HELP = {"rich.markdown": "Markdown", "rich.traceback": "Traceback"}
@@ -41,19 +38,3 @@ def prepare_numpy() -> None:
     if "numpy" not in sys.modules:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         os.environ.setdefault("NUMPY_MADVISE_HUGEPAGE", "0")
-
-
-COLLECT_AFTER = 100_000
-"""Objects made and not yet freed after which Python looks for cycles; usually 700 to 2,000. An analysis makes millions
-of objects and hardly a cycle: looking took a tenth of the time of what follows the reading of 1 GB."""
-
-
-@contextlib.contextmanager
-def collect_rarely() -> Iterator[None]:
-    """Look for cycles after ``COLLECT_AFTER`` objects. For commands that run no program but ours."""
-    before = gc.get_threshold()
-    gc.set_threshold(COLLECT_AFTER, *before[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)

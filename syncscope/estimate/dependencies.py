@@ -19,6 +19,7 @@ from syncscope.estimate.host import find_roles
 from syncscope.estimate.items import DevicePart, HostPart
 from syncscope.timeline import Timeline
 from syncscope.timeline.intervals import Bools, Floats, Ints
+from syncscope.trace.quantiles import median
 from syncscope.trace.sets import different
 
 NOW = -1
@@ -203,13 +204,13 @@ def find_host_waits(timeline: Timeline, host: HostPart, device: DevicePart) -> H
     for name in WAITING:
         mine = wait & (role == name)
         free, usual = own[mine & ~blocked], back[mine & blocked]
-        own[mine & blocked] = np.minimum(own[mine & blocked], np.median(free) if len(free) else UNBLOCKED)
-        back[mine & ~blocked] = np.median(usual) if len(usual) else 0.0
+        own[mine & blocked] = np.minimum(own[mine & blocked], median(free) if len(free) else UNBLOCKED)
+        back[mine & ~blocked] = median(usual) if len(usual) else 0.0
     for name in LAUNCHES:
         mine = blocks & (role == name)
         others = own[(role == name) & ~blocks]
         back[mine] = end[mine] - device.ends[mine]
-        own[mine] = np.minimum(own[mine], np.median(others) if len(others) else UNBLOCKED)
+        own[mine] = np.minimum(own[mine], median(others) if len(others) else UNBLOCKED)
     return HostWaits(wait, back, own, targets)
 
 

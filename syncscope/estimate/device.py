@@ -10,6 +10,7 @@ from syncscope.estimate.items import COLLECTIVE, TO_DEVICE, TO_HOST, DevicePart,
 from syncscope.timeline import Timeline
 from syncscope.timeline.intervals import Bools, Floats, Ints, Union
 from syncscope.timeline.tables import Activities
+from syncscope.trace.quantiles import median
 from syncscope.trace.sets import different
 
 KINDS = ("kernel", "memcpy", "memset")
@@ -191,7 +192,7 @@ def _held_by_others(device: DevicePart) -> Floats:
 
 def _medians(values: Floats, known: Bools, kind: Ints, default: float) -> Floats:
     """The median of what is known of each kind, else of all that is known."""
-    medians = np.full(len(values), float(np.median(values[known])) if known.any() else default)
+    medians = np.full(len(values), median(values[known]) if known.any() else default)
     for number in different(kind[known]):
-        medians[kind == number] = np.median(values[known & (kind == number)])
+        medians[kind == number] = median(values[known & (kind == number)])
     return medians

@@ -13,6 +13,7 @@ from syncscope.estimate.program import Program
 from syncscope.estimate.replay import Scenario, replay
 from syncscope.schema.numbers import percent
 from syncscope.timeline.intervals import Floats
+from syncscope.trace.quantiles import quantiles
 
 MISFIT = 0.03
 """The share of the step by which a replay may miss it before its answers are doubted for it."""
@@ -173,7 +174,7 @@ def standard_error(lengths: Sequence[int]) -> float:
     """That of the median of some lengths, as a share of it, by their quartiles; 0 where too few tell."""
     if len(lengths) < FEWEST:
         return 0.0
-    low, middle, high = np.quantile(lengths, (0.25, 0.5, 0.75))
+    low, middle, high = quantiles(lengths, (0.25, 0.5, 0.75))
     return float(MEDIAN_ERROR * (high - low) / QUARTILES / len(lengths) ** 0.5 / middle)
 
 

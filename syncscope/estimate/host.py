@@ -19,6 +19,7 @@ from syncscope.timeline import Timeline
 from syncscope.timeline.bare import bare_step_ns
 from syncscope.timeline.intervals import Bools, Floats, Ints
 from syncscope.timeline.tables import Steps
+from syncscope.trace.quantiles import median
 from syncscope.trace.sets import different
 
 LONG_CALL = 20_000
@@ -173,7 +174,7 @@ def find_loading(timeline: Timeline, host: HostPart) -> Loading:
             at = _greatest(first, last, called, pre, int(at))
         inside = min(last, called[at]) - max(first, called[at] - pre[at]) if at < len(rows) else 0.0
         # The first batch has none before it; it takes the usual time.
-        apart = last - end[number - 1] if number else float(np.median(np.diff(end))) if len(end) > 1 else 0.0
+        apart = last - end[number - 1] if number else median(np.diff(end)) if len(end) > 1 else 0.0
         if pace is not None and at < len(rows):
             # What it takes to get a batch that is there is the host's own work.
             length[rows[at]], period[rows[at]] = 1.0 if ahead else max(inside, 1.0), pace

@@ -18,6 +18,7 @@ from syncscope.estimate.items import DevicePart, HostPart, Items
 from syncscope.estimate.profiler_cost import MEASURED, Costs, profiler_cost
 from syncscope.timeline import Timeline
 from syncscope.timeline.intervals import Floats, Ints
+from syncscope.trace.quantiles import median
 
 QUEUE = 1022
 """Launches that a stream can queue, measured with CUDA on an H200. A launch beyond that waits for the oldest to end."""
@@ -111,7 +112,7 @@ def _without_full_queue(host: HostPart, device: DevicePart, own: Floats) -> Floa
         rows = np.flatnonzero(stream == number)
         started = np.sort(device.starts[rows])
         outstanding = np.arange(len(rows)) - np.searchsorted(started, host.begin[rows])
-        usual = float(np.median(own[rows])) if len(rows) else 0.0
+        usual = median(own[rows]) if len(rows) else 0.0
         full = (outstanding >= FULL * QUEUE) & (own[rows] > 10 * usual)
         own[rows[full]] = usual
     return own

@@ -17,6 +17,7 @@ from syncscope.timeline import Timeline
 from syncscope.timeline.copies import HOST_COPIES
 from syncscope.timeline.intervals import Ints
 from syncscope.timeline.tables import Copies, Objects
+from syncscope.trace.quantiles import median
 
 MEASURED_RATES = {"H100": 55.0, "H200": 55.0}
 """GB/s between pinned memory and a device, either way, by a part of its name. That of an H100 is by
@@ -52,7 +53,7 @@ def pinned_rate(timeline: Timeline, direction: str) -> Rate:
     shown = (copies.direction == direction) & (copies.memory == "pinned") & (copies.bytes >= LARGE_COPY)
     if shown.any():
         rates = copies.bytes[shown] / np.maximum(copies.dur[shown] - COPY_START, 1.0)
-        return Rate(float(np.median(rates)), None)
+        return Rate(median(rates), None)
     name = timeline.device_name or ""
     known = next((rate for part, rate in MEASURED_RATES.items() if part in name), None)
     what = f"pinned copies are taken to run at {known or USUAL_RATE:.0f} GB/s"
@@ -104,7 +105,7 @@ class Study(msgspec.Struct, frozen=True, dict=True):
         """The host's work before a kernel that the program's thread launches, the median; ns."""
         items = self.program.items
         work = items.pre[items.kernel & (items.chain == 0)]
-        return float(np.median(work)) if len(work) else 0.0
+        return median(work) if len(work) else 0.0
 
     @cached_property
     def without_profiler(self) -> Items:

@@ -10,6 +10,7 @@ from syncscope.rules.base.rule import Hit, Inspection, RankRule
 from syncscope.timeline import Timeline
 from syncscope.timeline.intervals import Ints
 from syncscope.timeline.launching import LAUNCHES
+from syncscope.trace.quantiles import median
 from syncscope.trace.sets import either_of
 
 FULL = 900
@@ -79,7 +80,7 @@ def _blocked_launches(timeline: Timeline) -> Ints:
     calls = timeline.calls
     commands = calls.do(LAUNCHES)
     launches = np.flatnonzero(commands)
-    least = max(LONG_NS, LONG_TIMES * float(np.median(calls.dur[launches]))) if len(launches) else LONG_NS
+    least = max(LONG_NS, LONG_TIMES * median(calls.dur[launches])) if len(launches) else LONG_NS
     commands[_other_commands(timeline)] = True
     blocked = np.flatnonzero(commands & (timeline.queued >= FULL) & (calls.dur >= least))
     return blocked[~np.isin(blocked, _first_launches(timeline))] if len(blocked) else blocked

@@ -20,6 +20,7 @@ from syncscope.timeline.loads import find_marks
 from syncscope.timeline.tables import CAUSES, Activities, Bubbles, Calls, Copies, Loads, Marks, Ops, Waits, WarmUps
 from syncscope.timeline.waits import is_wait
 from syncscope.trace.names import MEMORY_ROLES, SYNC_ROLES
+from syncscope.trace.quantiles import median
 
 COLLECTIVE = r"^(?:nccl:|ucc:|xccl:|ProcessGroup\.)"
 """Names of annotations and recorded calls that start a collective of the devices."""
@@ -221,7 +222,7 @@ def _pace(calls: Calls, commands: Ints) -> float:
     threads = commands[np.argsort(calls.tid[commands], kind="stable")]
     before, after = threads[:-1], threads[1:]
     apart = (calls.ts[after] - calls.end[before])[calls.tid[after] == calls.tid[before]]
-    return float(np.clip(PACE_TIMES * np.median(apart), PACE, SLOW_PACE)) if len(apart) else PACE
+    return float(np.clip(PACE_TIMES * median(apart), PACE, SLOW_PACE)) if len(apart) else PACE
 
 
 def _is_held_too_long(calls: Calls, launch: Ints, begin: Ints, end: Ints) -> Bools:

@@ -25,6 +25,7 @@ from syncscope.timeline.nesting import Nesting
 from syncscope.timeline.places import NOWHERE, Place, Places
 from syncscope.timeline.steps import step_of
 from syncscope.timeline.tables import Calls, Marks, Ops, Steps
+from syncscope.trace.quantiles import median
 
 COMPILATION = re.compile(r"(?:_compile\.compile_inner|entire_frame_compile) \(dynamo_timed\)$")
 """Dynamo's name for one compilation of a function, with all that it calls."""
@@ -103,7 +104,7 @@ def _between(runs: Marks, graphs: Marks, calls: Calls) -> BetweenGraphs | None:
         host_ns.append(end - ts - inside.clipped(ts, end).length)
         begins: Ints = launches.ts[(launches.tid == tid) & (launches.ts >= ts) & (launches.ts < end)]
         launched.append(int((inside.within(begins, begins + 1) == 0).sum()))
-    return BetweenGraphs(int(np.median(host_ns)), int(np.median(launched)))
+    return BetweenGraphs(int(median(host_ns)), int(median(launched)))
 
 
 def _compilations(compilations: Marks, regions: Marks, steps: Steps, places: Places) -> Iterator[CompiledEvent]:

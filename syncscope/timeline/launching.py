@@ -13,6 +13,7 @@ from syncscope.timeline.intervals import Ints, Union
 from syncscope.timeline.row_groups import group_rows, number_groups
 from syncscope.timeline.tables import Activities, Calls
 from syncscope.trace.names import MEMORY_ROLES, SYNC_ROLES
+from syncscope.trace.quantiles import median
 from syncscope.trace.sets import different
 
 LAUNCHES = ("launch", "graph-launch")
@@ -79,7 +80,7 @@ def find_launching(
     return Launching(
         launches=int(launches.sum()),
         own_ns=span[1] - span[0] - Union(begin[on_these], end[on_these]).clipped(*span).length,
-        delay_ns=int(np.median(delay)) if len(delay) else 0,
+        delay_ns=int(median(delay)) if len(delay) else 0,
         busy_ns=int(activities.dur[kernels].sum()),
         graphs=_find_graphs(calls, activities, step),
     )

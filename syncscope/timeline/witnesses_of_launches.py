@@ -13,6 +13,7 @@ from syncscope.timeline.intervals import Bools, Ints, are_among
 from syncscope.timeline.row_groups import group_rows, number_groups, rank
 from syncscope.timeline.tables import Activities, Calls
 from syncscope.timeline.warm_up import are_warming_up, in_capture
+from syncscope.trace.quantiles import median
 from syncscope.trace.sets import different
 
 if TYPE_CHECKING:
@@ -153,7 +154,7 @@ def about_empty_steps(timeline: Timeline) -> tuple[Disagreement, ...]:
     if len(steps) < 3:
         return ()
     made = np.searchsorted(calls.ts, steps.end) - np.searchsorted(calls.ts, steps.ts)
-    last, others = steps.dur[-1], np.median(steps.dur[:-1])
+    last, others = steps.dur[-1], median(steps.dur[:-1])
     whole = CUT_SHORT * others <= last <= others / CUT_SHORT
     made = made if whole else made[:-1]
     empty = made == 0

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from syncscope import garbage
 from syncscope.cli import light
 from syncscope.cli.app import COMMANDS, make_command
 from syncscope.cli.console import unwrap
@@ -136,6 +137,6 @@ def test_numpy_that_is_imported_is_told_nothing(monkeypatch: pytest.MonkeyPatch)
 
 def test_python_looks_for_cycles_as_before_when_a_command_has_ended() -> None:
     before = gc.get_threshold()
-    with light.collect_rarely():
-        assert gc.get_threshold()[0] == light.COLLECT_AFTER
+    with garbage.collect_rarely():
+        assert gc.get_threshold()[0] == garbage.COLLECT_AFTER
     assert gc.get_threshold() == before

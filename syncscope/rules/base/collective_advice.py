@@ -12,6 +12,7 @@ from syncscope.rules.base.groups import Group
 from syncscope.rules.base.program import only_infers
 from syncscope.timeline.late_peers import mostly_wait
 from syncscope.trace.names import is_direct_collective
+from syncscope.trace.quantiles import median
 
 REDISTRIBUTE = re.compile(r"\bRedistribute(?:Backward)?$")
 """How DTensor calls its change from one placement to another (torch/distributed/tensor/_redistribute.py)."""
@@ -302,5 +303,5 @@ def _many_small(group: Group) -> bool:
     if len(rows) < MANY * max(group.steps, 1):
         return False
     known = bool((rows.bytes >= 0).all())
-    middle = np.median(rows.bytes if known else rows.ran)
+    middle = median(rows.bytes if known else rows.ran)
     return bool(middle <= (SMALL_BYTES if known else SHORT_NS))

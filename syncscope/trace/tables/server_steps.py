@@ -10,6 +10,7 @@ import re
 
 import numpy as np
 
+from syncscope.trace.quantiles import median
 from syncscope.trace.rows import Rows, most_common
 
 BATCH = re.compile(r"step\[[A-Z]\w*(?: [^\]]*)?\]|execute_(?:new_|(?:\d+_)?context_)\d")
@@ -46,10 +47,10 @@ def find_server_steps(annotations: Rows, device: Rows, runtime: Rows, pid: int |
     times = np.searchsorted(bounds, launched, side="right") - 1
     inside = (times >= 0) & (times < len(rows))
     many = np.bincount(times[inside], minlength=len(rows))
-    alike = np.abs(many - np.median(many)) <= ALIKE * np.median(many)
+    alike = np.abs(many - median(many)) <= ALIKE * median(many)
     if not len(launched) or (~inside).mean() > OUTSIDE or not alike.all():
         return None
-    period = int(np.median(np.diff(rows["ts"])))
+    period = int(median(np.diff(rows["ts"])))
     bounds[0] = min(bounds[0], max(launched.min(), bounds[0] - period))
     bounds[-1] = max(bounds[-1], min(device["end"].max(), bounds[-1] + period))
     return bounds, int(rows["tid"][0])

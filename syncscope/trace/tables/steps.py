@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 
 from syncscope.schema.recording import RecordedSteps, Recording
+from syncscope.trace.quantiles import median
 from syncscope.trace.rows import Rows, most_common
 from syncscope.trace.tables.repeats import find_repetition
 from syncscope.trace.tables.server_steps import find_server_steps
@@ -113,7 +114,7 @@ def _without_tail(table: Rows, tables: Tables) -> Rows:
     begin, end = table["ts"], table["end"]
     last = int(begin.argmax())
     length = end - begin
-    if length[last] >= _TAIL * np.median(np.delete(length, last)):
+    if length[last] >= _TAIL * median(np.delete(length, last)):
         return table
     launched = np.isin(tables.runtime["correlation"], tables.device["correlation"])
     work = [tables.ops["ts"], tables.runtime["ts"][launched]]
