@@ -1,7 +1,5 @@
 """What the rules say of themselves, to be read without the rules: those need numpy, and most of a second of imports."""
 
-from __future__ import annotations
-
 import functools
 import json
 from pathlib import Path

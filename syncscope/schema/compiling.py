@@ -5,8 +5,6 @@ nanoseconds on the host. ``stack`` and ``compiled`` are indexes into ``Recording
 ``RecordedRun.phases``.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Final, Literal
 

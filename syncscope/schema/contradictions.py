@@ -1,7 +1,5 @@
 """What a saved report may not hold, though each of its fields is valid by itself."""
 
-from __future__ import annotations
-
 from syncscope.schema.report import Report
 
 

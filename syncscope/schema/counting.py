@@ -4,8 +4,6 @@ Counting needs no profiler. It begins at the first use of CUDA and ends with the
 ``stack`` is an index into ``Recording.stacks``, ``phase`` an index into ``RecordedRun.phases``.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import msgspec

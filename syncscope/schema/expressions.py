@@ -1,7 +1,5 @@
 """What the text of an expression calls, and the ops that wait in it. Light enough for the collector: no pandas."""
 
-from __future__ import annotations
-
 import ast
 import re
 from functools import lru_cache

@@ -5,8 +5,6 @@ missing figure is ``None``, never 0. Times are milliseconds per recorded step un
 are bytes.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable
 from typing import Final, Literal

@@ -1,7 +1,5 @@
 """Power, clock and throttling of a GPU in the report."""
 
-from __future__ import annotations
-
 import msgspec
 
 

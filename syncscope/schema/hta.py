@@ -3,8 +3,6 @@
 Part of the JSON report, under the same contract as ``findings``.
 """
 
-from __future__ import annotations
-
 import msgspec
 
 Cell = str | int | float | None

@@ -1,7 +1,5 @@
 """Which of the causes of a device's idle time a finding is about by itself."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from syncscope.schema.findings import Finding, IdleCause

@@ -1,7 +1,5 @@
 """Numbers as recordings hold them, and times as findings and outputs write them."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import msgspec

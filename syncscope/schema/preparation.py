@@ -1,7 +1,5 @@
 """Waits of PyTorch's own account: it compiles, tunes and captures before the program runs what it made."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Final, Literal
 

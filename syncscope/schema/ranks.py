@@ -3,8 +3,6 @@
 Part of the JSON report, under the same contract as ``findings``.
 """
 
-from __future__ import annotations
-
 import msgspec
 
 MOST_RUNS = 4

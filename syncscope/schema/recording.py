@@ -5,8 +5,6 @@ nanoseconds. Frames and stacks are interned: ``stacks[i]`` is a list of indices 
 without frames of syncscope itself.
 """
 
-from __future__ import annotations
-
 from typing import Final, Literal
 
 import msgspec

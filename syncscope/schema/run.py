@@ -1,7 +1,5 @@
 """The whole run of a program in the JSON report: ``traces[].run``."""
 
-from __future__ import annotations
-
 import msgspec
 
 from syncscope.schema.counting import PhaseKind

@@ -1,7 +1,5 @@
 """The verdict of a gate on a report."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import msgspec

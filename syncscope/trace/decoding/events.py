@@ -8,7 +8,7 @@ between them. :func:`complete_events` is a type for lists of only those: it deco
 has only the fields that the category's table uses, and an arrow's has none.
 """
 
-from __future__ import annotations
+# Without postponed annotations: msgspec evaluates each of some 150 texts anew, which takes 3 ms.
 
 import math
 from functools import reduce
