@@ -6,6 +6,7 @@ Kernels are told apart by their names, since a trace holds nothing else of most 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 import msgspec
@@ -94,6 +95,7 @@ def classify(names: Objects) -> Kinds:
     return Kinds(*columns.T[:, number])
 
 
+@lru_cache(maxsize=4096)
 def _kind(name: str) -> tuple[float, float, float]:
     if COMPUTE.search(name) and not HELPER.search(name):
         return 1.0, 0.0, SCALAR if WITHOUT_TENSOR_CORES.search(name) else MATRIX

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from syncscope.timeline.calls import COMMANDS, last_before
 from syncscope.timeline.first_launches import LONG_LOAD, first_of_each_name
 from syncscope.timeline.intervals import Bools, Ints
-from syncscope.timeline.row_groups import group_rows, number_groups, passing
+from syncscope.timeline.row_groups import group_rows, number_groups, number_texts, passing
 from syncscope.timeline.steps import step_of
 from syncscope.timeline.tables import Activities, Calls, Objects, Ops, Steps
 from syncscope.trace.names import SYNC_ROLES
@@ -178,11 +179,19 @@ def _since(calls: Calls, launch: Ints) -> Ints:
     return np.where(last >= 0, np.append(calls.end, 0)[last], begin)
 
 
+@lru_cache(maxsize=4096)
+def _libraries(name: str) -> tuple[str, ...]:
+    """Those whose kernels have such a name."""
+    return tuple(library for library, kernels in KERNELS.items() if kernels.search(name))
+
+
 def _first_of_library(names: Objects, ts: Ints) -> Bools:
     """Which kernels (n,) are the first that their library launches."""
     found = np.zeros(len(names), dtype=bool)
-    for kernels in KERNELS.values():
-        own = np.flatnonzero(passing(names, kernels.search))
+    number, known = number_texts(names)
+    libraries = [_libraries(name) for name in known]
+    for library in KERNELS:
+        own = np.flatnonzero(np.array([library in named for named in libraries], dtype=bool)[number])
         if len(own):
             found[own[np.argmin(ts[own])]] = True
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 import numpy as np
 
@@ -90,12 +91,17 @@ def works_in_graph(timeline: Timeline) -> bool:
     return 2 * int(work[(work > 0) & (bubbles.launch >= 0)][call >= 0].sum()) > int(work.sum())
 
 
+@lru_cache(maxsize=65536)
+def _is_of_compile(name: str) -> bool:
+    return COMPILED.search(name) is not None
+
+
 def may_be_compiled(timeline: Timeline) -> bool:
     """Whether something in a trace is of ``torch.compile``, or it holds no ops, which would show that."""
     if timeline.compiled is not None or "cpu_op" not in timeline.has:
         return True
     names = *timeline.ops.names(), *timeline.annotations.names(), *set(timeline.activities.name.tolist())
-    named = any(COMPILED.search(name) for name in names)
+    named = any(map(_is_of_compile, names))
     return named or timeline.stacks.pass_through(COMPILED_FILES)
 
 
