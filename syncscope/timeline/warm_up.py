@@ -47,9 +47,9 @@ PROLOGUE = 1_000_000
 """Nanoseconds before a capture, at most, in which PyTorch fills the seed and the offset of its random numbers, when it
 has waited for the device, collected garbage and emptied its cache."""
 
-LONG_START = 100_000
-"""Nanoseconds that the first call of a recording takes, at least, where the profiler prepares itself in it. A call
-takes 5 to 20 µs, and that first one 150 to 500."""
+LONG_START, LONGEST_START, LITTLE = 100_000, 2_000_000, 64 << 10
+"""Nanoseconds that the first call of a recording takes, at least and at most, where the profiler prepares itself in it,
+and bytes that such a copy moves at most. A call takes 5 to 20 µs, and that first one 150 to 500."""
 
 COMPILES = re.compile(r"\(dynamo_timed\)$")
 """Names that torch.compile gives to its own work, autotuning and the recording of graphs included (torch ≥ 2.6)."""
@@ -169,7 +169,9 @@ def _captures(calls: Calls) -> _Found:
     for first, last in pieces:
         own = calls.tid == calls.tid[first]
         mine = commands[own[commands]]
-        before, after = _before_prologue(calls, mine[mine < first], first), mine[mine > last]
+        before, after = mine[mine < first], mine[mine > last]
+        if len(pieces) == 1:  # graphs that are recorded again and again are no work that is done once
+            before = _before_prologue(calls, before, first)
         begin = calls.end[before[-1]] if len(before) else calls.ts[own][0]
         end = calls.ts[after[0]] if len(after) else calls.end[own].max()
         yield int(begin), max(int(end), int(calls.end[last])), int(calls.tid[first]), CAPTURE
@@ -186,10 +188,10 @@ def _before_prologue(calls: Calls, commands: Ints, first: int) -> Ints:
 
 
 def _waits_for_recorded_graphs(calls: Calls, ops: Ops) -> _Found:
-    """Waits for the device that come right in a compiled function which captures a graph: PyTorch waits there before
-    the capture, and when it has first run what it captured."""
+    """Waits for the device that come right in a compiled function which captures the trace's only graph: PyTorch waits
+    there before the capture, and when it has first run what it captured."""
     captured = np.flatnonzero(in_capture(calls))
-    if not len(captured) or not len(ops):
+    if not len(captured) or not len(ops) or int(calls.named(BEGINS_CAPTURE.search).sum()) != 1:
         return
     inside = different(ops.nesting.innermost(calls.tid[captured], calls.ts[captured], calls.end[captured]))
     around = {row for op in inside[inside >= 0].tolist() for row in ops.nesting.chain(op)}
@@ -276,14 +278,14 @@ def _growth(calls: Calls, steps: Steps) -> _Found:
 
 
 def _start(calls: Calls, activities: Activities) -> _Found:
-    """The first call of the recording, where it is a copy that takes long though nothing ran before it, and much longer
-    than it takes to move its bytes: the profiler prepares itself in whichever call comes first."""
+    """The first call of the recording, where it is a copy of little that takes long though nothing ran before it: the
+    profiler prepares itself in whichever call comes first. A copy of much may have waited for work that was launched
+    before."""
     if not len(calls) or not len(activities) or activities.launch[0] != 0 or calls.role[0] not in ("copy", "copy-sync"):
         return
-    moved = max(int(activities.bytes[0]), 0)  # at a byte a nanosecond, which is slow
     others = np.flatnonzero(calls.role == calls.role[0])[1:]
     usual = int(np.median(calls.dur[others])) if len(others) else 0
-    if calls.dur[0] < LONG_START + moved + 5 * usual:
+    if not 0 <= activities.bytes[0] <= LITTLE or not LONG_START + 5 * usual <= calls.dur[0] <= LONGEST_START:
         return
     behind = int(np.append(np.flatnonzero(calls.tid[1:] == calls.tid[0]) + 1, 0)[0])
     waits = calls.role[behind] == "stream-sync"  # a copy from pageable memory and its wait are one

@@ -41,6 +41,18 @@ def test_a_capture_begins_before_pytorch_collects_garbage_whatever_it_fills_then
     assert stretches(builder) == [(CAPTURE, begin, 400 * MS)]
 
 
+def test_graphs_that_are_recorded_again_begin_where_the_host_is_done_with_its_own_work() -> None:
+    builder = TraceBuilder()
+    for at in (0, 500 * MS):
+        builder.op("Torch-Compiled Region", at, 450 * MS).launch("a", call=(at + 1, 5), runs=(at + 10, 5))
+        builder.device_sync(at + 20, 10).launch("fill", call=(at + 390 * MS, 5), runs=(at + 390 * MS + 5, 2))
+        builder.call("cudaStreamBeginCapture", at + 390.2 * MS, 1).call("cudaLaunchKernel", at + 391 * MS, 5)
+        builder.call("cudaStreamEndCapture", at + 392 * MS, 5).call("cudaGraphLaunch", at + 400 * MS, 5)
+        builder.device_sync(at + 400 * MS + 10, 10)
+    spans = [(CAPTURE, at + 390 * MS + 5, at + 400 * MS) for at in (0, 500 * MS)]
+    assert stretches(builder) == spans
+
+
 @pytest.mark.parametrize(("region", "kinds"), [("Torch-Compiled Region", [CAPTURE] * 4), ("step", [CAPTURE])])
 def test_waits_in_a_compiled_function_that_captures_are_of_its_graph(region: str, kinds: list[str]) -> None:
     builder = TraceBuilder().op(region, 0, 900).launch("a", call=(50, 5), runs=(60, 5)).device_sync(70, 5)
@@ -51,7 +63,13 @@ def test_waits_in_a_compiled_function_that_captures_are_of_its_graph(region: str
 
 @pytest.mark.parametrize(
     ("took", "bytes", "before", "begins"),
-    [(300, 72, False, True), (300, 400_000, False, False), (80, 72, False, False), (300, 72, True, False)],
+    [
+        (300, 72, False, True),
+        (300, 400_000, False, False),
+        (80, 72, False, False),
+        (40 * MS, 72, False, False),
+        (300, 72, True, False),
+    ],
 )
 def test_the_first_call_of_a_recording_that_takes_long_prepares_the_profiler(
     took: float, bytes: int, before: bool, begins: bool
@@ -60,8 +78,8 @@ def test_the_first_call_of_a_recording_that_takes_long_prepares_the_profiler(
     if before:
         builder.kernel("launched before", -50, 40)
     builder.copy("HtoD", call=(0, took), runs=(took - 2, 1), memory="pageable", bytes=bytes)
-    builder.stream_sync(took + 1, 3).copy("HtoD", call=(800, 6), runs=(803, 1), memory="pageable", bytes=bytes)
-    assert stretches(builder.stream_sync(807, 3)) == ([(START, 0, took + 4)] if begins else [])
+    builder.stream_sync(took + 1, 3).copy("HtoD", call=(60_000, 6), runs=(60_003, 1), memory="pageable", bytes=bytes)
+    assert stretches(builder.stream_sync(60_007, 3)) == ([(START, 0, took + 4)] if begins else [])
 
 
 def test_captures_of_a_program_in_pieces_are_one() -> None:
