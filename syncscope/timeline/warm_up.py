@@ -285,7 +285,8 @@ def _start(calls: Calls, activities: Activities) -> _Found:
         return
     others = np.flatnonzero(calls.role == calls.role[0])[1:]
     usual = int(np.median(calls.dur[others])) if len(others) else 0
-    if not 0 <= activities.bytes[0] <= LITTLE or not LONG_START + 5 * usual <= calls.dur[0] <= LONGEST_START:
+    besides = int(calls.dur[0] - activities.dur[0])
+    if not 0 <= activities.bytes[0] <= LITTLE or not LONG_START + 5 * usual <= besides <= LONGEST_START:
         return
     behind = int(np.append(np.flatnonzero(calls.tid[1:] == calls.tid[0]) + 1, 0)[0])
     waits = calls.role[behind] == "stream-sync"  # a copy from pageable memory and its wait are one

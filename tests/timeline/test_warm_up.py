@@ -62,22 +62,23 @@ def test_waits_in_a_compiled_function_that_captures_are_of_its_graph(region: str
 
 
 @pytest.mark.parametrize(
-    ("took", "bytes", "before", "begins"),
+    ("took", "ran", "bytes", "before", "begins"),
     [
-        (300, 72, False, True),
-        (300, 400_000, False, False),
-        (80, 72, False, False),
-        (40 * MS, 72, False, False),
-        (300, 72, True, False),
+        (300, 1, 72, False, True),
+        (300, 290, 72, False, False),
+        (300, 1, 400_000, False, False),
+        (80, 1, 72, False, False),
+        (40 * MS, 1, 72, False, False),
+        (300, 1, 72, True, False),
     ],
 )
 def test_the_first_call_of_a_recording_that_takes_long_prepares_the_profiler(
-    took: float, bytes: int, before: bool, begins: bool
+    took: float, ran: float, bytes: int, before: bool, begins: bool
 ) -> None:
     builder = TraceBuilder()
     if before:
         builder.kernel("launched before", -50, 40)
-    builder.copy("HtoD", call=(0, took), runs=(took - 2, 1), memory="pageable", bytes=bytes)
+    builder.copy("HtoD", call=(0, took), runs=(took - ran - 1, ran), memory="pageable", bytes=bytes)
     builder.stream_sync(took + 1, 3).copy("HtoD", call=(60_000, 6), runs=(60_003, 1), memory="pageable", bytes=bytes)
     assert stretches(builder.stream_sync(60_007, 3)) == ([(START, 0, took + 4)] if begins else [])
 
