@@ -110,6 +110,10 @@ class TraceBuilder:
         """A Python frame, whose parent is the innermost one of this thread that holds it."""
         return self._frame(f"{file}({line}): {function}", start, dur)
 
+    def unplaced(self, function: str, start: float, dur: float) -> TraceBuilder:
+        """The row of a function that has neither a file nor a line."""
+        return self._frame(f"<function {function} at 0x7f0000000000>", start, dur)
+
     def builtin(self, name: str, start: float, dur: float, *, of: str = "Tensor") -> TraceBuilder:
         """The frame of a method in C, as of ``tensor.item()``."""
         return self._frame(f"<built-in method {name} of {of} object at 0x7f0000000000>", start, dur)

@@ -52,8 +52,8 @@ ROWS = (
     Row(f"{HTA}control__", "OVL302", "send_recv", 0, None, ""),
     Row(f"{HTA}negative_queue", "OVL302", "all_to_all", 5, "warning", "embeddings' all-to-all", "bucket_cap_mb"),
     Row(f"{HTA}negative_queue", "OVL302", "allreduce", 10, "warning", "bucket_cap_mb"),
-    # Five kernels of the step before the first, none of a recorded one.
-    Row(f"{HTA}negative_queue", "OVL302", "in all, launched before the trace begins", 5, "note", "Nothing here"),
+    # Five kernels of the step before the first, which the device has run when it begins what the first one launched.
+    Row(f"{HTA}negative_queue", "OVL302", "in all, launched before the trace begins", 0, None, ""),
     Row(f"{DLRM}1", "OVL302", "all_to_all", 3, "warning", "embeddings' all-to-all", "bucket_cap_mb"),
     Row(f"{DLRM}1", "OVL302", "allreduce", 3, "warning", "bucket_cap_mb"),
     # Five buckets of 20 MB on average, all behind the backward.
@@ -175,9 +175,10 @@ def test_several_ranks_give_one_answer() -> None:
     # Rank 2 began its step 6.9 ms after rank 1 and is another millisecond late in it.
     assert late.rank == 2
     assert late.exposed_ms_per_step == pytest.approx(table[2].holds_ms_per_step)
-    assert table[2].holds_ms_per_step == pytest.approx(0.96, abs=0.01)
+    # What the others wait with compute beside, 0.03 ms, does not count.
+    assert table[2].holds_ms_per_step == pytest.approx(0.93, abs=0.01)
     assert table[2].holds_before_ms == pytest.approx(6.89, abs=0.01)
-    assert [table[rank].waits_before_ms for rank in (0, 1, 3)] == pytest.approx([1.42, 6.89, 5.61], abs=0.01)
+    assert [table[rank].waits_before_ms for rank in (0, 1, 3)] == pytest.approx([1.42, 6.89, 5.59], abs=0.01)
     assert all(table[rank].waits_for[0].rank == 2 for rank in (0, 1, 3))
     for finding in of_rule(report, "OVL302"):
         assert ("mostly for rank 2" in finding.message) == (finding.rank != 2)

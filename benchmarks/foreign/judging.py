@@ -39,6 +39,7 @@ SETS = {
     "two runs more: judged after the mends of the ninth reading": Path(__file__).with_name("after_the_ninth.json"),
     "tenth reading: judged before the mends that it led to": Path(__file__).with_name("tenth_reading.json"),
     "eleventh reading: judged before the mends that it led to": Path(__file__).with_name("eleventh_reading.json"),
+    "twelfth reading: judged before the mends that it led to": Path(__file__).with_name("twelfth_reading.json"),
 }
 """The files of judgements by what they are evidence of."""
 

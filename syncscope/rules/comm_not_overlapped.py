@@ -23,7 +23,7 @@ from syncscope.schema.findings import Severity
 from syncscope.schema.numbers import milliseconds, three_digits
 from syncscope.timeline import Timeline
 from syncscope.timeline.collectives import BESIDE, HELD, SAME_STREAM, UNQUEUED, name_meetings
-from syncscope.timeline.intervals import Ints
+from syncscope.timeline.intervals import Bools, Ints
 from syncscope.timeline.tables import Objects
 from syncscope.trace.names import COLLECTIVES
 
@@ -91,8 +91,9 @@ class CommNotOverlapped(RankRule):
             collective=collectives.row, unit=collectives.row,
             bytes=collectives.bytes, ran=dur, exposed=exposed, cause=collectives.beside,
         )  # fmt: skip
-        names = name_meetings(timeline.collectives)
-        return [_with_names(hit, names, meets) for meets, hit in enumerate(self.hits(timeline, occurrences))]
+        names, before = name_meetings(timeline.collectives), timeline.launched_before
+        hits = (_of_no_step(hit, before) for hit in self.hits(timeline, occurrences))
+        return [_with_names(hit, names, meets) for meets, hit in enumerate(hits)]
 
     def why_partial(self, timeline: Timeline) -> str | None:
         size = timeline.collectives.bytes
@@ -125,10 +126,19 @@ class CommNotOverlapped(RankRule):
             why, ranks = f"{waiting} of it is waiting for another rank, as {_without_waiting(group)}", WHICH
         else:
             why, ranks = REASONS[group.longest("cause", BESIDE)], ALONE
-        return f"{subject} starts {what} {per}{moved}, with no compute beside them for {exposed} {per}: {why}{ranks}"
+        during = "of the recorded steps" if before and group.steps else per
+        return f"{subject} starts {what} {per}{moved}, with no compute beside them for {exposed} {during}: {why}{ranks}"
 
     def names(self, group: Group) -> Iterator[str]:
         return name_surroundings(group)
+
+
+def _of_no_step(hit: Hit, before: Bools) -> Hit:
+    """The hit, whose finding has no figures of a step where all its collectives were launched ``before`` (n,) the
+    recording."""
+    if not before[sorted(hit.collectives)].all():
+        return hit
+    return replace(hit, finding=msgspec.structs.replace(hit.finding, per_step=None, exposed_ms_per_step=None))
 
 
 def _with_names(hit: Hit, names: Objects, meets: int) -> Hit:

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from syncscope.advice import UNCACHED, Advice
 from syncscope.rules.base.culprits import Culprit, find_culprits, find_slowest_loader
+from syncscope.rules.base.host_math import COMPUTES_ON_CPU, ON_CPU, computes_on_cpu
 from syncscope.rules.base.idle_causes import find_idle_causes
 from syncscope.rules.base.idle_places import find_idle_place
 from syncscope.rules.base.pauses import tell_of_pauses
@@ -163,6 +164,7 @@ class DeviceStarved(RankRule):
             "addresses, torch.compiler.cudagraph_mark_step_begin() left out), or run each size once before, where that "
             "is only the warm-up.",
         ),
+        COMPUTES_ON_CPU,
         Advice(
             f"{IN_GRAPH} host work",
             "The host is inside of one compiled graph there, on its way to the next kernel: see what it does before it "
@@ -356,6 +358,8 @@ def _circumstances(timeline: Timeline) -> list[str]:
         found.append(ONE_STREAM)
     if count_recordings(timeline):
         found.append(RECORDS)
+    if computes_on_cpu(timeline):
+        found.append(ON_CPU)
     if works_in_graph(timeline):
         found.append(IN_GRAPH)
     if works_in_compiled(timeline):

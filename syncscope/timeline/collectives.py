@@ -6,7 +6,7 @@ import numpy as np
 
 from syncscope.schema.report import START, Collective, Delay, Meetings
 from syncscope.timeline.copies import on_compute_stream
-from syncscope.timeline.intervals import Ints, Union
+from syncscope.timeline.intervals import Bools, Ints, Union
 from syncscope.timeline.overlap import exposed_ns, is_compute
 from syncscope.timeline.places import Place
 from syncscope.timeline.row_groups import group_rows, number_groups, number_in_group
@@ -102,6 +102,15 @@ def _beside(ran: Activities, activities: Activities, calls: Calls) -> Objects:
         beside[rows[following < ran.end[rows]]] = HELD
     beside[on_compute_stream(ran, activities)] = SAME_STREAM
     return beside
+
+
+def launched_before(collectives: Collectives, correlations: Ints, calls: Ints) -> Bools:
+    """Which collectives (n,) were launched before the recording, which holds the launches of others; ``correlations``
+    (n,) are those of their device rows, ``calls`` those of the calls. Correlations count up, so a launch that the trace
+    lost has one between those of others."""
+    first = int(calls[calls >= 0].min(initial=np.iinfo(np.int64).max))
+    before: Bools = (correlations >= 0) & (correlations < first) & bool((collectives.launch >= 0).any())
+    return before
 
 
 def count_once(collectives: Collectives, compute: dict[int, Union], span: tuple[int, int]) -> Collectives:

@@ -10,6 +10,7 @@ from syncscope.schema.findings import Frame
 from syncscope.timeline.intervals import Bools, Ints
 from syncscope.timeline.nesting import Nesting
 from syncscope.trace.rows import Rows
+from syncscope.trace.tables.python_names import UNKNOWN
 
 PROFILER = ("<site-packages>/torch/profiler/", "<site-packages>/torch/autograd/profiler")
 """Files of the profiler, whose waits are not the program's."""
@@ -30,9 +31,13 @@ class PythonStacks:
 
     def __init__(self, frames: Rows) -> None:
         """``frames`` is the trace's table of that name."""
-        self.ts, self.end, self.tid = frames["ts"], frames["end"], frames["tid"]
-        self.nesting = Nesting(self.ts, self.end, self.tid)
         files, functions = frames.texts["file"], frames.texts["function"]
+        # Of what was running when the recording began there is a row without a file (``<function main at 0x7f…>``),
+        # which may end long before what runs inside of it: it encloses nothing.
+        nameless = np.array([name == UNKNOWN for name in files.names], dtype=bool)[files.codes]
+        self.ts, self.tid = frames["ts"], frames["tid"]
+        self.end = np.where(nameless, self.ts, frames["end"]) if nameless.any() else frames["end"]
+        self.nesting = Nesting(self.ts, self.end, self.tid)
         self._files, self._file = files.names, files.codes
         self._line = frames["line"]
         self._functions, self._function = functions.names, functions.codes

@@ -13,7 +13,13 @@ from syncscope.schema.report import Steps as StepFigures
 from syncscope.timeline.attribution import fill_ops, find_stacked, tabulate_ops
 from syncscope.timeline.bubbles import HOST_HOLDS, NO_BUBBLES, Unseen, find_bubbles, sum_causes, when_busy
 from syncscope.timeline.calls import COMMANDS, find_activities, find_calls
-from syncscope.timeline.collectives import count_once, exposed_at_the_end, find_collectives, name_collectives
+from syncscope.timeline.collectives import (
+    count_once,
+    exposed_at_the_end,
+    find_collectives,
+    launched_before,
+    name_collectives,
+)
 from syncscope.timeline.compiled_regions import find_regions
 from syncscope.timeline.compiled_rows import read_compiled
 from syncscope.timeline.compiling import Compiled, find_compiled
@@ -22,7 +28,7 @@ from syncscope.timeline.copy_ops import CopyOps
 from syncscope.timeline.disagreement import Disagreement
 from syncscope.timeline.host_idle import find_idle_frames
 from syncscope.timeline.info import describe, measure_steps, name_device
-from syncscope.timeline.intervals import Ints, Union
+from syncscope.timeline.intervals import Bools, Ints, Union
 from syncscope.timeline.kernel_lines import Lines, find_kernel_lines
 from syncscope.timeline.late_peers import find_waiting
 from syncscope.timeline.launching import Launching, count_queued, every_launch_waits, find_launching
@@ -145,6 +151,12 @@ class Tables:
         (``collectives.count_once``)."""
         mine = self.collectives_here
         return mine if self.span is None else count_once(mine, self._compute, self.span)
+
+    @cached_property
+    def launched_before(self) -> Bools:
+        """Which of ``collectives`` (n,) were launched before the recording (``collectives.launched_before``)."""
+        of_rows = self.trace.rows["device"]["correlation"]
+        return launched_before(self.collectives, of_rows[self.collectives.device_row], self.calls.correlation)
 
     @cached_property
     def exposed_at_the_end(self) -> Ints:

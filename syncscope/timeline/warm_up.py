@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 
 from syncscope.timeline.calls import COMMANDS
+from syncscope.timeline.compiled_regions import REGION
 from syncscope.timeline.compiling import CompiledSpan
 from syncscope.timeline.first_launches import (
     find_compilations,
@@ -35,11 +36,20 @@ LOADING: Final = "loading of kernels"
 COLLECTIVES: Final = "setup of collectives"
 GROWTH: Final = "growth of the allocator's cache"
 NAMED: Final = "named so by the program"
-KINDS = (CAPTURE, COMPILATION, SEARCH, LOADING, COLLECTIVES, GROWTH, NAMED)
+START: Final = "start of the recording"
+KINDS = (CAPTURE, COMPILATION, SEARCH, LOADING, COLLECTIVES, GROWTH, NAMED, START)
 """``WarmUps.name``, the strongest first where they overlap."""
 
 PIECES = 10_000_000
 """Nanoseconds between the captures of two pieces of one program, at most: what runs between them is their warm-up."""
+
+PROLOGUE = 1_000_000
+"""Nanoseconds before a capture, at most, in which PyTorch fills the seed and the offset of its random numbers, when it
+has waited for the device, collected garbage and emptied its cache."""
+
+LONG_START, LONGEST_START, LITTLE = 100_000, 2_000_000, 64 << 10
+"""Nanoseconds that the first call of a recording takes, at least and at most, where the profiler prepares itself in it,
+and bytes that such a copy moves at most. A call takes 5 to 20 µs, and that first one 150 to 500."""
 
 COMPILES = re.compile(r"\(dynamo_timed\)$")
 """Names that torch.compile gives to its own work, autotuning and the recording of graphs included (torch ≥ 2.6)."""
@@ -94,6 +104,7 @@ def find_warm_ups(
     saw of ``torch.compile``. They may overlap."""
     found = [
         *_captures(calls),
+        *_waits_for_recorded_graphs(calls, ops),
         *_compilations(ops, marks),
         *((span.ts, span.end, span.tid, CAPTURE if span.kind == "record" else COMPILATION) for span in compiled),
         *_compiling_frames(stacks),
@@ -103,6 +114,7 @@ def find_warm_ups(
         *_first_uses(ops, calls, activities),
         *_set_ups(calls, ops),
         *_growth(calls, steps),
+        *_start(calls, activities),
     ]
     found.sort()
     ts, end, tid = (np.array([row[i] for row in found], dtype=np.int64) for i in range(3))
@@ -158,9 +170,36 @@ def _captures(calls: Calls) -> _Found:
         own = calls.tid == calls.tid[first]
         mine = commands[own[commands]]
         before, after = mine[mine < first], mine[mine > last]
+        if len(pieces) == 1:  # graphs that are recorded again and again are no work that is done once
+            before = _before_prologue(calls, before, first)
         begin = calls.end[before[-1]] if len(before) else calls.ts[own][0]
         end = calls.ts[after[0]] if len(after) else calls.end[own].max()
         yield int(begin), max(int(end), int(calls.end[last])), int(calls.tid[first]), CAPTURE
+
+
+def _before_prologue(calls: Calls, commands: Ints, first: int) -> Ints:
+    """The commands before a capture, without the one or two with which PyTorch begins it once it has waited for the
+    device or emptied its cache."""
+    prepares = np.flatnonzero(calls.do(["device-sync", "device-free"]) & (calls.tid == calls.tid[first]))
+    prepares = prepares[prepares < first]
+    fills = int((commands > prepares[-1]).sum()) if len(prepares) else 0
+    near = fills and calls.ts[first] - calls.ts[commands[-fills]] <= PROLOGUE
+    return commands[:-fills] if near and fills <= 2 else commands
+
+
+def _waits_for_recorded_graphs(calls: Calls, ops: Ops) -> _Found:
+    """Waits for the device that come right in a compiled function which captures the trace's only graph: PyTorch waits
+    there before the capture, and when it has first run what it captured."""
+    captured = np.flatnonzero(in_capture(calls))
+    if not len(captured) or not len(ops) or int(calls.named(BEGINS_CAPTURE.search).sum()) != 1:
+        return
+    inside = different(ops.nesting.innermost(calls.tid[captured], calls.ts[captured], calls.end[captured]))
+    around = {row for op in inside[inside >= 0].tolist() for row in ops.nesting.chain(op)}
+    waits = np.flatnonzero(calls.do(["device-sync"]))
+    op = ops.nesting.innermost(calls.tid[waits], calls.ts[waits], calls.end[waits])
+    for wait, row in zip(waits.tolist(), op.tolist(), strict=True):
+        if row in around and REGION.match(ops.name[row]):
+            yield int(calls.ts[wait]), int(calls.end[wait]), int(calls.tid[wait]), CAPTURE
 
 
 def _near(calls: Calls, last: int, first: int) -> bool:
@@ -236,3 +275,19 @@ def _growth(calls: Calls, steps: Steps) -> _Found:
         if len(allocating) and allocating.ts.max() < steps.end[0]:
             for row in range(len(allocating)):
                 yield int(allocating.ts[row]), int(allocating.end[row]), int(allocating.tid[row]), GROWTH
+
+
+def _start(calls: Calls, activities: Activities) -> _Found:
+    """The first call of the recording, where it is a copy of little that takes long though nothing ran before it: the
+    profiler prepares itself in whichever call comes first. A copy of much may have waited for work that was launched
+    before."""
+    if not len(calls) or not len(activities) or activities.launch[0] != 0 or calls.role[0] not in ("copy", "copy-sync"):
+        return
+    others = np.flatnonzero(calls.role == calls.role[0])[1:]
+    usual = int(np.median(calls.dur[others])) if len(others) else 0
+    besides = int(calls.dur[0] - activities.dur[0])
+    if not 0 <= activities.bytes[0] <= LITTLE or not LONG_START + 5 * usual <= besides <= LONGEST_START:
+        return
+    behind = int(np.append(np.flatnonzero(calls.tid[1:] == calls.tid[0]) + 1, 0)[0])
+    waits = calls.role[behind] == "stream-sync"  # a copy from pageable memory and its wait are one
+    yield int(calls.ts[0]), int(calls.end[behind if waits else 0]), int(calls.tid[0]), START

@@ -165,6 +165,16 @@ def test_of_collectives_that_gain_together_the_longest_exposed_comes_first_witho
     assert [one.exposed_ms for one in found] == [0.4, 0.09, 0.06]
 
 
+def test_what_was_launched_before_the_recording_is_not_taken_for_as_long_as_the_same_in_a_later_step():
+    builder = TraceBuilder().steps(0, 1000, 2000, 3000).kernel(ALL_REDUCE, 400, 300, stream=13, correlation=0)
+    for at in (0, 1000, 2000):
+        builder.op("c10d::allreduce_", at + 700, 8)
+        builder.launch(ALL_REDUCE, call=(at + 701, 5), runs=(at + 720, 20), stream=13)
+    (before,) = [one for one in exposed(builder) if one.op == "allreduce"]
+    assert (before.exposed_ms, before.exposed_ms_per_step) == (0.3, None)
+    assert "with no compute beside them for 0.3 ms of the recorded steps" in before.message
+
+
 def test_what_records_arguments_is_not_what_the_program_called():
     (found,) = exposed(started(ALL_TO_ALL, "nccl:all_to_all", op="record_param_comms"))
     assert found.op == "all_to_all"
@@ -180,9 +190,10 @@ def test_a_collective_counts_no_further_than_the_steps():
     builder = TraceBuilder().step(0, 1000).launch("gemm", call=(1, 5), runs=(10, 300))
     builder.kernel(ALL_REDUCE, 400, 100, stream=13, correlation=0)
     builder.op("c10d::allreduce_", 899, 8).launch(ALL_REDUCE, call=(900, 5), runs=(950, 800), stream=13)
-    before, launched = sorted(exposed(builder), key=lambda found: found.exposed_ms_per_step or 0)[::-1]
-    assert (before.exposed_ms_per_step, launched.exposed_ms_per_step) == (0.1, 0.05)
-    assert "allreduce × 1 in all, launched before the trace begins, with no compute beside them for 0.1 ms in all" in (
+    before, launched = sorted(exposed(builder), key=lambda found: found.exposed_ms or 0)[::-1]
+    assert (before.exposed_ms, launched.exposed_ms_per_step) == (0.1, 0.05)
+    assert (before.exposed_ms_per_step, before.per_step) == (None, None)
+    assert "allreduce × 1 in all, launched before the trace begins, with no compute beside them for 0.1 ms of the" in (
         before.message
     )
     assert (before.severity, launched.severity) == ("note", "warning")

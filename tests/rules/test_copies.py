@@ -31,6 +31,20 @@ def test_values_that_are_copied_one_by_one_are_better_copied_at_once() -> None:
     assert "just before the values are read" in found.fix
 
 
+@pytest.mark.parametrize(("framed", "counts"), [(True, [3]), (False, [2, 1])])
+def test_copies_of_one_function_are_one_finding_whether_contiguous_or_not(framed: bool, counts: list[int]) -> None:
+    builder = TraceBuilder()
+    for number, nested in enumerate((False, True, False)):
+        at = 100 * number
+        builder.op("aten::to", at, 60).op("aten::copy_", at + 1, 58)
+        if nested:
+            builder.op("aten::copy_", at + 2, 55)
+        builder.copy("DtoH", call=(at + 8, 40), runs=(at + 20, 20), memory="pageable").stream_sync(at + 49, 6)
+    if framed:
+        builder.frame("model/attention.py", 247, "forward", 0, 400)
+    assert [found.count for found in findings(builder, "SYN101")] == counts
+
+
 def test_nothing_can_run_beside_a_value_that_the_host_waits_for() -> None:
     assert findings(read_one_by_one(8), "OVL301") == []
     assert len(findings(read_one_by_one(4096), "OVL301")) == 1

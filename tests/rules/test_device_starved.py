@@ -6,6 +6,7 @@ import pytest
 from syncscope.advice import UNCACHED
 from syncscope.report.html_page import BECAUSE
 from syncscope.rules import find
+from syncscope.rules.base.host_math import ON_CPU
 from syncscope.rules.device_starved import (
     BACK_TO_BACK,
     BESIDE_GRAPH,
@@ -137,6 +138,7 @@ def test_every_cause_has_its_fix_and_its_sentence():
         IN_COMPILED,
         IN_GRAPH,
         IN_MODULE,
+        ON_CPU,
         ONE_STREAM,
         RECORDS,
     )
@@ -370,3 +372,23 @@ def test_python_of_the_model_itself_is_for_no_other_thread(*, in_module: bool) -
     (finding,) = findings(builder, "OVL303")
     assert "most of the host work in forward (model.py:36)" in finding.message
     assert finding.fix.startswith("This is Python of the model itself") == in_module
+
+
+@pytest.mark.parametrize(
+    ("op", "launches", "dur", "on_cpu"),
+    [("aten::bmm", False, 1900, True), ("aten::bmm", True, 1900, False), ("aten::view", False, 1900, False),
+     ("aten::bmm", False, 90, False)],
+)  # fmt: skip
+def test_products_that_launch_nothing_are_computed_on_the_cpu(
+    op: str, dur: float, *, launches: bool, on_cpu: bool
+) -> None:
+    builder = TraceBuilder().frame("train.py", 3, "main", 0, 60_000)
+    for start in range(0, 60_000, 10_000):
+        builder.frame("/x/site-packages/torch/nn/modules/module.py", 1779, "_call_impl", start, 9900)
+        builder.frame("attention.py", 363, "attention_cpu", start + 1, 9890)
+        builder.launch("k", call=(start + 10, 5), runs=(start + 18, 30)).op(op, start + 1000, dur)
+        if launches:
+            builder.launch("gemm", call=(start + 1800, 5), runs=(start + 1810, 30))
+        builder.launch("k", call=(start + 5000, 5), runs=(start + 5008, 30))
+    (finding,) = findings(builder, "OVL303")
+    assert finding.fix.startswith("The program computes on the CPU") == on_cpu

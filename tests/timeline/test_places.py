@@ -65,6 +65,16 @@ def test_python_frames_of_a_program_that_is_a_library_have_its_innermost_frame_a
     assert (place.site.file, place.at.file) == (LIBRARY[0], "<site-packages>/einops/einops.py")
 
 
+def test_a_row_without_a_file_that_ends_early_cuts_nothing_off():
+    """The profiler writes it of a function that runs when it begins, besides the row that has a file."""
+    builder = TraceBuilder().frame("example.py", 27, "main", 0, 90)
+    builder.unplaced("main", 1, 4).frame("model/attention.py", 284, "forward", 2, 88)
+    (place,) = wait_places(builder.stream_sync(10, 10))
+    assert place.site is not None
+    assert (place.site.file, place.site.line) == ("model/attention.py", 284)
+    assert [frame.file for frame in place.chain] == ["example.py", "model/attention.py"]
+
+
 def test_code_that_a_compiler_wrote_is_not_the_programs():
     generated = ("/tmp/torchinductor_root/od/codwfmxh.py", 232, "call")
     cached = ("/root/.cache/vllm/torch_compile_cache/db06/rank_0_0/inductor_cache/lh/clhgqu5i.py", 428, "call")

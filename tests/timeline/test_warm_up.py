@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from syncscope.timeline import Timeline
-from syncscope.timeline.warm_up import CAPTURE, COLLECTIVES, COMPILATION, GROWTH, LOADING, SEARCH, are_warming_up
+from syncscope.timeline.warm_up import CAPTURE, COLLECTIVES, COMPILATION, GROWTH, LOADING, SEARCH, START, are_warming_up
 from tests.builders import TraceBuilder
 from tests.rules.scenes import findings
 
@@ -27,6 +27,60 @@ def capturing(builder: TraceBuilder, at: float) -> TraceBuilder:
 def test_a_capture_lasts_from_the_last_command_before_it_to_the_first_one_behind() -> None:
     builder = capturing(TraceBuilder().launch("a", call=(0, 5), runs=(10, 5)), 100)
     assert stretches(builder.call("cudaGraphLaunch", 300, 5)) == [(CAPTURE, 5, 300)]
+
+
+@pytest.mark.parametrize(("fills", "begin"), [([], 5), ([390 * MS], 5), ([389.9 * MS, 390 * MS], 5), ([9 * MS], 9005)])
+def test_a_capture_begins_before_pytorch_collects_garbage_whatever_it_fills_then(
+    fills: list[float], begin: float
+) -> None:
+    builder = TraceBuilder().launch("a", call=(0, 5), runs=(10, 5)).device_sync(20, 10)
+    for at in fills:
+        builder.launch("fill", call=(at, 5), runs=(at + 5, 2))
+    builder.call("cudaStreamBeginCapture", 390.2 * MS, 1).call("cudaLaunchKernel", 391 * MS, 5)
+    builder.call("cudaStreamEndCapture", 392 * MS, 5).call("cudaGraphLaunch", 400 * MS, 5)
+    assert stretches(builder) == [(CAPTURE, begin, 400 * MS)]
+
+
+def test_graphs_that_are_recorded_again_begin_where_the_host_is_done_with_its_own_work() -> None:
+    builder = TraceBuilder()
+    for at in (0, 500 * MS):
+        builder.op("Torch-Compiled Region", at, 450 * MS).launch("a", call=(at + 1, 5), runs=(at + 10, 5))
+        builder.device_sync(at + 20, 10).launch("fill", call=(at + 390 * MS, 5), runs=(at + 390 * MS + 5, 2))
+        builder.call("cudaStreamBeginCapture", at + 390.2 * MS, 1).call("cudaLaunchKernel", at + 391 * MS, 5)
+        builder.call("cudaStreamEndCapture", at + 392 * MS, 5).call("cudaGraphLaunch", at + 400 * MS, 5)
+        builder.device_sync(at + 400 * MS + 10, 10)
+    spans = [(CAPTURE, at + 390 * MS + 5, at + 400 * MS) for at in (0, 500 * MS)]
+    assert stretches(builder) == spans
+
+
+@pytest.mark.parametrize(("region", "kinds"), [("Torch-Compiled Region", [CAPTURE] * 4), ("step", [CAPTURE])])
+def test_waits_in_a_compiled_function_that_captures_are_of_its_graph(region: str, kinds: list[str]) -> None:
+    builder = TraceBuilder().op(region, 0, 900).launch("a", call=(50, 5), runs=(60, 5)).device_sync(70, 5)
+    capturing(builder.launch("b", call=(80, 5), runs=(90, 5)), 100).call("cudaGraphLaunch", 300, 5)
+    builder.device_sync(310, 5).launch("c", call=(1000, 5), runs=(1010, 5)).device_sync(1020, 5)
+    assert [kind for kind, *_ in stretches(builder)] == kinds
+
+
+@pytest.mark.parametrize(
+    ("took", "ran", "bytes", "before", "begins"),
+    [
+        (300, 1, 72, False, True),
+        (300, 290, 72, False, False),
+        (300, 1, 400_000, False, False),
+        (80, 1, 72, False, False),
+        (40 * MS, 1, 72, False, False),
+        (300, 1, 72, True, False),
+    ],
+)
+def test_the_first_call_of_a_recording_that_takes_long_prepares_the_profiler(
+    took: float, ran: float, bytes: int, before: bool, begins: bool
+) -> None:
+    builder = TraceBuilder()
+    if before:
+        builder.kernel("launched before", -50, 40)
+    builder.copy("HtoD", call=(0, took), runs=(took - ran - 1, ran), memory="pageable", bytes=bytes)
+    builder.stream_sync(took + 1, 3).copy("HtoD", call=(60_000, 6), runs=(60_003, 1), memory="pageable", bytes=bytes)
+    assert stretches(builder.stream_sync(60_007, 3)) == ([(START, 0, took + 4)] if begins else [])
 
 
 def test_captures_of_a_program_in_pieces_are_one() -> None:

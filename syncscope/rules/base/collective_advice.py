@@ -277,13 +277,9 @@ def _kernels(group: Group) -> set[str]:
 
 
 def is_from_before(group: Group) -> bool:
-    """Whether all were launched before the trace, which holds the launches of others: they are of no recorded step.
-    Correlations count up, so a launch that the trace lost has one between those of others."""
-    collectives, calls = group.timeline.collectives, group.timeline.calls.correlation
-    rows = collectives.device_row[group.rows.unit]
-    own = group.timeline.trace.rows["device"]["correlation"][rows]
-    earlier = (own >= 0) & (own < calls[calls >= 0].min(initial=np.iinfo(np.int64).max))
-    return bool(earlier.all() and (collectives.launch >= 0).any())
+    """Whether all were launched before the recording, which holds the launches of others: they are of no recorded
+    step."""
+    return bool(group.timeline.launched_before[group.rows.unit].all())
 
 
 def waits_for_peer(group: Group) -> bool:

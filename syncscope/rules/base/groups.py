@@ -178,13 +178,14 @@ class Group(msgspec.Struct, frozen=True):
 
 def groups(timeline: Timeline, occurrences: Occurrences) -> Iterator[Group]:
     """The occurrences by site, ``at`` and the reason they are expected for, in order of the first of each. Where the
-    exact line is unknown, the annotation, the chain of ops and the sort tell them apart too. What is part of a
-    warm-up is a group of its own."""
+    exact line is unknown, the annotation, the chain of ops and the sort tell them apart too; in a function that is
+    known it makes no difference that an op runs within itself, as a copy of what is not contiguous does. What is part
+    of a warm-up is a group of its own."""
     by_key: dict[object, list[int]] = {}
     columns = zip(occurrences.place, occurrences.ops, occurrences.sort, occurrences.warm_up, strict=True)
     for row, (place, ops, sort, warm_up) in enumerate(columns):
         exact = place.source == "hook"
-        inexact = () if exact else (place.annotation, ops, sort)
+        inexact = () if exact else (place.annotation, ops if place.site is None else _without_repeats(ops), sort)
         key = (place.site, place.ordinal, place.at, place.expected, warm_up, inexact)
         by_key.setdefault(key, []).append(row)
     stepped = len(timeline.steps) > 0
@@ -192,3 +193,8 @@ def groups(timeline: Timeline, occurrences: Occurrences) -> Iterator[Group]:
         mine = occurrences.take(rows)
         counts = (mine.step >= 0) | (not stepped)
         yield Group(timeline, mine.place[0], mine.take(counts), mine.take(~counts))
+
+
+def _without_repeats(ops: tuple[str, ...]) -> tuple[str, ...]:
+    """A chain of ops without those that run right within one of the same name."""
+    return tuple(name for outer, name in zip(("", *ops), ops, strict=False) if name != outer)

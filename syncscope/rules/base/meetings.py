@@ -15,10 +15,16 @@ from syncscope.timeline.intervals import Ints
 
 
 def count_exposed(timeline: Timeline) -> tuple[Ints, Ints]:
-    """Length and exposed time of each of ``timeline.collectives_once`` (n,), as findings count them, in ns."""
+    """Length and exposed time of each of ``timeline.collectives_once`` (n,), as findings count them, in ns. Those that
+    were launched before the recording are of no step, so no later one tells how long they should be."""
     once = timeline.collectives_once
-    dur, exposed = trim_first_step(timeline.collectives.take(once.row), len(timeline.steps))
-    return np.minimum(dur, once.dur), np.minimum(exposed, once.exposed)
+    trimmed = trim_first_step(timeline.collectives.take(once.row), len(timeline.steps))
+    before = timeline.launched_before[once.row]
+    dur, exposed = (
+        np.where(before, whole, np.minimum(whole, most))
+        for whole, most in zip((once.dur, once.exposed), trimmed, strict=True)
+    )
+    return dur, exposed
 
 
 def link_meetings(info: TraceInfo, timeline: Timeline, hits: Sequence[Hit]) -> TraceInfo:
