@@ -27,6 +27,7 @@ from syncscope.timeline.library_starts import (
 from syncscope.timeline.nesting import Nesting
 from syncscope.timeline.python_stacks import PythonStacks
 from syncscope.timeline.tables import Activities, Calls, Marks, Objects, Ops, Steps, WarmUps, objects
+from syncscope.trace.quantiles import median
 from syncscope.trace.sets import different, either_of
 
 CAPTURE: Final = "graph capture"
@@ -284,7 +285,7 @@ def _start(calls: Calls, activities: Activities) -> _Found:
     if not len(calls) or not len(activities) or activities.launch[0] != 0 or calls.role[0] not in ("copy", "copy-sync"):
         return
     others = np.flatnonzero(calls.role == calls.role[0])[1:]
-    usual = int(np.median(calls.dur[others])) if len(others) else 0
+    usual = int(median(calls.dur[others])) if len(others) else 0
     besides = int(calls.dur[0] - activities.dur[0])
     if not 0 <= activities.bytes[0] <= LITTLE or not LONG_START + 5 * usual <= besides <= LONGEST_START:
         return

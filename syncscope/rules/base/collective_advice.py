@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-import numpy as np
-
 from syncscope.advice import Advice, Section
 from syncscope.rules.base.groups import Group
 from syncscope.rules.base.program import only_infers
