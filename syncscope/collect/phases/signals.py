@@ -6,6 +6,7 @@ behind.
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import threading
@@ -56,8 +57,8 @@ def optimizers_made(torch: Any) -> bool:
 
 
 class Signals:
-    """Calls ``tracker`` at each step of an optimiser, outermost call of a module, batch of a loader and ``torch.save``,
-    and at each call of ``backward`` and ``grad`` of a program that tells no steps otherwise.
+    """Calls ``tracker`` at each step of an optimiser, outermost call of a module, batch of a loader, ``torch.save`` and
+    ``torch.load``, and at each call of ``backward`` and ``grad`` of a program that tells no steps otherwise.
 
     ``failure`` says why it stopped doing so, if it had to: the program goes on.
     """
@@ -74,7 +75,7 @@ class Signals:
         self._before: Any = None
         """The handle of the hook before steps of optimisers, which is there while somebody hears of moments."""
         self._in_loader = False
-        self._saving = False
+        self._checkpointing = False
         self._handles: list[Any] = []
         self._patches = Patches()
         self._traced: Callable[[], bool] = lambda: False
@@ -103,7 +104,7 @@ class Signals:
         self._modules.open(torch)
         self._watch_scaler(torch)
         self._watch_loaders(torch)
-        self._watch_saves(torch)
+        self._watch_checkpoints(torch)
         self._gradients.open(torch)
 
     def detach(self) -> None:
@@ -340,33 +341,36 @@ class Signals:
         elif heard:
             self._tracker.followed_ns += expected.clock() - begin
 
-    def _watch_saves(self, torch: Any) -> None:
-        followed, thread = self._followed, threading.get_ident
+    def _watch_checkpoints(self, torch: Any) -> None:
+        """A load by a dataset, or of what the training begins with, is no checkpoint of the program's."""
+        followed, thread, tracker = self._followed, threading.get_ident, self._tracker
 
-        def make(original: Any) -> Any:
-            def save(*args: Any, **kwargs: Any) -> Any:
-                if not self._watching or self._saving or thread() != followed.ident:
+        def make(original: Any, loads: bool = False) -> Any:
+            def around(*args: Any, **kwargs: Any) -> Any:
+                inside = self._checkpointing or (loads and (self._in_loader or tracker.current.kind == "start"))
+                if inside or not self._watching or thread() != followed.ident:
                     return original(*args, **kwargs)
-                self._saving = True
-                self._around_save(sys._getframe(1))
+                self._checkpointing = True
+                self._around_checkpoint(sys._getframe(1))
                 try:
                     return original(*args, **kwargs)
                 finally:
-                    self._saving = False
-                    self._around_save(None)
+                    self._checkpointing = False
+                    self._around_checkpoint(None)
 
-            return save
+            return around
 
-        self._patches.replace(torch, "save", make)
-        self._patches.replace(torch.serialization, "save", make)
+        for module in (torch, torch.serialization):
+            self._patches.replace(module, "save", make)
+            self._patches.replace(module, "load", functools.partial(make, loads=True))
 
-    def _around_save(self, frame: FrameType | None) -> None:
-        """A save from ``frame`` begins; ``None``: it is over."""
+    def _around_checkpoint(self, frame: FrameType | None) -> None:
+        """A save or load from ``frame`` begins; ``None``: it is over."""
         try:
             if frame is not None:
-                self._tracker.save_begins(frame)
+                self._tracker.checkpoint_begins(frame)
             else:
-                self._tracker.save_ends()
+                self._tracker.checkpoint_ends()
         except Exception as error:
             self._fail(error)
 
