@@ -193,23 +193,22 @@ class Signals:
             if timed:
                 expected.timed_ns += expected.clock() - begin
         elif not self.failure:
-            begin = expected.clock()
+            begin = self._tracker.begin_event()
             try:
                 self._tracker.user_stepped(frame(2))
             except Exception as error:
                 self._fail(error)
-            self._tracker.followed_ns += expected.clock() - begin
+            self._tracker.end_event(begin)
 
     def tick(self) -> None:
         """A stretch of time ended, where steps are recorded by time."""
         if not self.failure:
-            clock = self._tracker.expected.clock
-            begin = clock()
+            begin = self._tracker.begin_event()
             try:
                 self._tracker.tick()
             except Exception as error:
                 self._fail(error)
-            self._tracker.followed_ns += clock() - begin
+            self._tracker.end_event(begin)
 
     def _before_optimizer(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         if not self._traced() and self._moments is not None:
@@ -253,12 +252,12 @@ class Signals:
         elif expected.left and expected.seconds and expected.second == id(optimizer):
             expected.seconds -= 1
         else:
-            timed, begin = False, expected.clock()
+            timed, begin = False, self._tracker.begin_event()
             try:
                 self._tracker.optimizer_stepped(sys._getframe(2), optimizer)
             except Exception as error:
                 self._fail(error)
-            self._tracker.followed_ns += expected.clock() - begin
+            self._tracker.end_event(begin)
         if timed:
             expected.timed_ns += expected.clock() - begin
 
@@ -328,7 +327,7 @@ class Signals:
         """``loader`` gave a batch; ``None``: it has no further one."""
         expected = self._tracker.expected
         timed, heard = expected.left == expected.timed, not expected.left
-        begin = expected.clock() if timed or heard else 0
+        begin = self._tracker.begin_event() if timed or heard else 0
         try:
             if loader is None:
                 self._tracker.loader_ended(frame)
@@ -339,7 +338,7 @@ class Signals:
         if timed:
             expected.timed_ns += expected.clock() - begin
         elif heard:
-            self._tracker.followed_ns += expected.clock() - begin
+            self._tracker.end_event(begin)
 
     def _watch_checkpoints(self, torch: Any) -> None:
         """A load by a dataset, or of what the training begins with, is no checkpoint of the program's."""
