@@ -25,6 +25,7 @@ from benchmarks.public.models import (
     make_sam,
     make_sentence_model,
     make_style_model,
+    make_stylist,
     make_torch_home,
 )  # fmt: skip
 from benchmarks.public.pictures import write_picture
@@ -379,6 +380,7 @@ FROM_PROGRAMS: dict[str, Callable[[Path, Path], None]] = {
     "checkpoint": make_checkpoint,
     "sam": make_sam,
     "scene": make_scene,
+    "stylist": make_stylist,
 }
 """Those that need the clones."""
 

@@ -1,4 +1,4 @@
-"""More data of random numbers in the public programs' own formats: scenes, shapes, ratings, masks, flow, voices."""
+"""More data of random numbers in the public programs' own formats: scenes, shapes, ratings, masks, voices, titles."""
 
 from __future__ import annotations
 
@@ -228,6 +228,48 @@ def make_tokens(folder: Path) -> None:
         (folder / f"{split}.bin").write_bytes(head.tobytes() + tokens.tobytes())
 
 
+def make_clouds(folder: Path) -> None:
+    """Points of ten kinds of things, in the files of ModelNet40 that h5py reads."""
+    import h5py
+
+    rng = np.random.default_rng(42)
+    folder.mkdir()
+    for split, size in (("train", 320), ("test", 96)):
+        with h5py.File(folder / f"ply_data_{split}0.h5", "w") as file:
+            file["data"] = rng.normal(size=(size, 1024, 3)).astype(np.float32)
+            file["label"] = (np.arange(size) % 10).astype(np.uint8)[:, None]
+
+
+def make_letters(folder: Path) -> None:
+    """A short text: its reader goes over it a hundred times."""
+    rng = np.random.default_rng(43)
+    folder.mkdir()
+    (folder / "text.txt").write_text("".join(chr(97 + letter) for letter in rng.integers(0, 26, 1500)))
+
+
+def make_titles(folder: Path) -> None:
+    """Titles of ten subjects: a line each of its characters, a tab and the subject's number."""
+    rng = np.random.default_rng(44)
+    folder.mkdir()
+    for split, size in (("train", 3200), ("dev", 640), ("test", 640)):
+        characters = rng.integers(0x4E00, 0x4E00 + 400, (size, 20))
+        lines = ["".join(map(chr, title)) + f"\t{number % 10}\n" for number, title in enumerate(characters)]
+        (folder / f"{split}.txt").write_text("".join(lines))
+    (folder / "class.txt").write_text("".join(f"subject{number}\n" for number in range(10)))
+
+
+def make_clicks(folder: Path) -> None:
+    """Whether an advertisement was clicked, 13 numbers and 26 names: Criteo's columns."""
+    rng = np.random.default_rng(45)
+    folder.mkdir()
+    numbers, names = rng.integers(0, 100, (30_000, 13)), rng.integers(0, 50, (30_000, 26))
+    lines = [
+        "\t".join([str(index % 2), *map(str, one), *(f"{name:08x}" for name in other)]) + "\n"
+        for index, (one, other) in enumerate(zip(numbers, names, strict=True))
+    ]
+    (folder / "train.txt").write_text("".join(lines))
+
+
 FORMATS: dict[str, Callable[[Path], None]] = {
     "ratings": make_ratings,
     "gowalla": make_gowalla,
@@ -241,4 +283,8 @@ FORMATS: dict[str, Callable[[Path], None]] = {
     "voices": make_voices,
     "molecules": make_molecules,
     "tokens": make_tokens,
+    "clouds": make_clouds,
+    "letters": make_letters,
+    "titles": make_titles,
+    "clicks": make_clicks,
 }

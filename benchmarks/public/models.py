@@ -117,3 +117,14 @@ def make_sam(folder: Path, programs: Path) -> None:
     for number in range(3):
         write_picture(folder / f"pictures/{number}.jpg", 192, 128, rng)
     torch.save(sam_model_registry["vit_b"]().state_dict(), folder / "vit_b.pth")
+
+
+def make_stylist(folder: Path, programs: Path) -> None:
+    """The layers of VGG19 as AdaIN's own file has them, with random weights."""
+    import torch
+
+    sys.path.insert(0, str(programs / "pytorch-AdaIN"))
+    from net import vgg  # type: ignore[import-not-found]
+
+    folder.mkdir()
+    torch.save(vgg.state_dict(), folder / "vgg_normalised.pth")

@@ -64,7 +64,8 @@ def make_old_gym(folder: Path) -> None:
         "    def reset(self):\n        state, _ = self.new.reset(seed=self.next_seed)\n"
         "        self.next_seed = None\n        return state\n\n"
         "    def step(self, action):\n        state, reward, ended, cut, info = self.new.step(action)\n"
-        "        return state, reward, ended or cut, info\n\n\n"
+        "        return state, reward, ended or cut, info\n\n"
+        "    def close(self):\n        self.new.close()\n\n\n"
         "make = Environment\n"
     )
 

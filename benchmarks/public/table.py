@@ -39,9 +39,11 @@ RENAMED = {"Project-MONAI/tutorials": "monai-tutorials"}
 """The folders of the clones of those that share their name with another."""
 
 COMMITS = {
+    "649453932/Chinese-Text-Classification-Pytorch": "6cb26819af7b646275aff8a4693676f2849e67f6",
     "Andras7/word2vec-pytorch": "36b93a503e8b3b5448abbc0e18f2a6bd3e017fc9",
     "ashleve/lightning-hydra-template": "bddbc24b82ab6ccfa6243e815a49dc5bfe8d4144",
     "chanwutk/vision_references": "aea0f07fa3a7afb81417d4ee84ac0ab6d4b156d3",
+    "chennnM/GCNII": "ca91f5686c4cd09cc1c6f98431a5d5b7e36acc92",
     "clovaai/voxceleb_trainer": "f51bab870672a9b0b50fa158b4e30f329e7866d7",
     "codertimo/BERT-pytorch": "d10dc4f9d5a6f2ca74380f62039526eb7277c671",
     "cornellius-gp/gpytorch": "7c4ec80f0f05cf530348a8a8972d67a11dd26ed2",
@@ -83,11 +85,15 @@ COMMITS = {
     "lululxvi/deepxde": "99b6620386d18cefb1549dddb7b7fe468cfad607",
     "Megvii-BaseDetection/YOLOX": "6ddff4824372906469a7fae2dc3206c7aa4bbaee",
     "microsoft/LoRA": "c4593f060e6a368d7bb5af5273b8e42810cdef90",
+    "microsoft/Swin-Transformer": "f82860bfb5225915aca09c3227159ee9e1df874d",
     "milesial/Pytorch-UNet": "21d7850f2af30a9695bbeea75f3136aa538cfc4a",
     "mlfoundations/open_clip": "89fb801f1e6087880e951fc8354b8a2077b79c6d",
     "MorvanZhou/PyTorch-Tutorial": "dbe154a9e56635e51c6b0c2ccea8ae36cfb585a7",
+    "naoto0804/pytorch-AdaIN": "47950d0e6656a95a80a4b105c4c0f58d38ef785c",
+    "nikhilbarhate99/Char-RNN-PyTorch": "2cf836f236542fe4bc92593582dd66219bbceba4",
     "openai/improved-diffusion": "1bc7bbbdc414d83d4abf2ad8cc1446dc36c4e4d5",
     "pmixer/SASRec.pytorch": "fde8a9c08febc2c898dc269b1d98ab762c50d2be",
+    "pranz24/pytorch-soft-actor-critic": "c1805660b3961694be54079a355155a5cad492f5",
     "princeton-vl/RAFT": "2888e15a51fa41140771d3f498ed8023cff098d1",
     "ProGamerGov/neural-style-pt": "72514050755394270abf526252cb9ff95c20dcf2",
     "Project-MONAI/tutorials": "b3c6c998c931d78b61c4d32b37f962a987400f8a",
@@ -100,6 +106,7 @@ COMMITS = {
     "pytorch/tutorials": "afcd669d56554c2ef46f2da92edbfaf8c54043ec",
     "rasbt/deeplearning-models": "18e046926551378cd691fd871dda0f21dcd272ab",
     "rasbt/LLMs-from-scratch": "28c65cdfbc3338e2e040016eea4b7fdf556e4d57",
+    "rixwew/pytorch-fm": "f74ad19771eda104e99874d19dc892e988ec53fa",
     "rosinality/glow-pytorch": "97081ff115a694cf04aeedbd58447f33d242c879",
     "rosinality/vq-vae-2-pytorch": "ef5f67c46f93624163776caec9e0d95063910eca",
     "rtqichen/torchdiffeq": "657943acefa826ef04c025ebeb1ff5e9d60dc268",
@@ -115,6 +122,7 @@ COMMITS = {
     "uvipen/Tetris-deep-Q-learning-pytorch": "aaa937679989e6008f3daec583d989447b4824fc",
     "VainF/DeepLabV3Plus-Pytorch": "4e1087de98bc49d55b9239ae92810ef7368660db",
     "vwxyzjn/cleanrl": "fe8d8a03c41a7ef5b523e2e354bd01c363e786bb",
+    "WangYueFt/dgcnn": "f765b469a67730658ba554e97dc11723a7bab628",
     "weihua916/powerful-gnns": "9a2ce8ac3e99278307093a464a95caf0fb04b602",
     "XinJingHao/DRL-Pytorch": "83486646f12d44e4e94a834e495b81a8f2710055",
     "yanx27/Pointnet_Pointnet2_pytorch": "eb64fe0b4c24055559cea26299cb485dcb43d8dd",
@@ -201,6 +209,11 @@ PROGRAMS = (
             "train_gpt2.py --model d12 --compile 1 --write_tensors 0 --input_bin {data}/tokens/train.bin"
             " --input_val_bin {data}/tokens/val.bin --val_loss_every 5",
             data={"tiktoken.py": "byte_tokenizer/tiktoken.py"}, seconds=180),
+    Program("char-rnn", "100 short epochs of a recurrent network, 200 letters drawn after each",
+            "nikhilbarhate99/Char-RNN-PyTorch", "CharRNN.py", data={"data/shakespeare.txt": "letters/text.txt"}),
+    Program("titles", "a text classifier, evaluated every 100 steps; test of the best",
+            "649453932/Chinese-Text-Classification-Pytorch", "run.py --model TextRNN_Att --embedding random",
+            data={f"THUCNews/data/{name}.txt": f"titles/{name}.txt" for name in ("train", "dev", "test", "class")}),
     # Sequences and equations
     Program("tcn-adding", "training, an evaluation in one call after each epoch", "locuslab/TCN",
             "add_test.py --epochs 2 --seq_len 200", folder="TCN/adding_problem"),
@@ -249,6 +262,9 @@ PROGRAMS = (
     Program("s4", "100 short epochs: training, evaluation of two sets, a checkpoint of the best", "state-spaces/s4",
             "example.py --dataset mnist --n_layers 2 --d_model 64 --batch_size 100 --num_workers 0 --weight_decay 0",
             data={"data": "mnist1k"}),
+    Program("deepfm", "recommendation: training, an evaluation an epoch, which may end it; test", "rixwew/pytorch-fm",
+            "examples/main.py --dataset_name criteo --dataset_path {data}/clicks/train.txt --model_name dfm --epoch 4"
+            " --batch_size 128 --save_dir .", environment={"PYTHONPATH": "."}),
     # Pictures
     Program("mnist", "training, evaluation", "pytorch/examples", "main.py --epochs 2", folder="mnist", data=MNIST),
     Program("mnist-rnn", "training, evaluation", "pytorch/examples", "main.py --accel --epochs 2",
@@ -365,6 +381,18 @@ PROGRAMS = (
     Program("adversarial", "20 steps of an attack before each step, with masks", "locuslab/fast_adversarial",
             "train_mnist.py --attack pgd --attack-iters 20 --alpha 0.1 --epochs 3", folder="MNIST",
             data={"mnist-data": "mnist"}),
+    Program("dgcnn", "points by DataParallel: nearest neighbours in each layer, training and test",
+            "WangYueFt/dgcnn", "main.py --epochs 6 --num_points 512 --batch_size 16", folder="pytorch",
+            data={"pytorch/data/modelnet40_ply_hdf5_2048": "clouds"}),
+    Program("adain", "style transfer: two endless loaders, five losses, a checkpoint every 100 steps",
+            "naoto0804/pytorch-AdaIN",
+            "train.py --content_dir {data}/imagefolder/train/c0 --style_dir {data}/imagefolder/train/c1 --vgg"
+            " {data}/stylist/vgg_normalised.pth --max_iter 200 --save_model_interval 100 --n_threads 4"),
+    Program("swin", "torchrun with one process, DDP: AMP with accumulation over two steps, a device wait a step",
+            "microsoft/Swin-Transformer",
+            "main.py --cfg configs/swin/swin_tiny_patch4_window7_224.yaml --data-path {data}/imagefolder"
+            " --batch-size 16 --accumulation-steps 2 --output out --opts TRAIN.EPOCHS 3 TRAIN.WARMUP_EPOCHS 1"
+            " TRAIN.LR_SCHEDULER.NAME step DATA.NUM_WORKERS 8 PRINT_FREQ 5", launcher=ONE),
     # Detection
     Program("torchvision-detection", "detection: training", "chanwutk/vision_references",
             "train.py --data-path {data}/coco --dataset coco --model fasterrcnn_mobilenet_v3_large_320_fpn --epochs 1"
@@ -439,7 +467,12 @@ PROGRAMS = (
             data={"cv2.py": "no_window/cv2.py"}),
     Program("rl-processes", "rollouts by forked processes, for which the policy goes to the CPU and back; updates",
             "Khrylx/PyTorch-RL", "examples/ppo_gym.py --env-name Pendulum-v1 --max-iter-num 6",
+            environment={"OMP_NUM_THREADS": "1"},
             data={"examples/gym.py": "old_gym/gym.py"}),
+    Program("sac", "a policy's steps, an update of five losses each; ten evaluations after every tenth episode",
+            "pranz24/pytorch-soft-actor-critic",
+            "main.py --env-name Pendulum-v1 --cuda --num_steps 2300 --start_steps 500",
+            data={"gym.py": "old_gym/gym.py"}),
     # Graphs
     Program("gat", "training on one graph, validates in each step", "pytorch/examples", "main.py --epochs 300",
             folder="gat", data={"gat/cora": "cora"}),
@@ -453,6 +486,8 @@ PROGRAMS = (
             "proteins_topk_pool.py", folder="examples", data={"data/PROTEINS/PROTEINS/raw": "proteins"}),
     Program("gin", "batches of graphs made in each step, passes over both sets an epoch", "weihua916/powerful-gnns",
             "main.py --epochs 25", data={"dataset/MUTAG": "molecules"}),
+    Program("gcnii", "training of a deep network on one graph, validates in each step and may stop early; test",
+            "chennnM/GCNII", "train.py --layer 16 --epochs 400 --patience 200 --test"),
     # Trainers
     Program("lightning-imagenet", "Lightning: sanity check, training, validation", "Lightning-AI/pytorch-lightning",
             "imagenet.py fit --model.data_path {data}/imagefolder --model.arch resnet18 --model.batch_size 32"

@@ -214,7 +214,9 @@ class Counter(Counted):
             return
         state = self._state
         here = state.phase.number, state.phase.steps + self._tracker.unheard
-        lasting, self._ticked = here == self._ticked, here
+        lasting = here == self._ticked
+        if not state.stepless:  # a save or load in the midst of a step is no other step
+            self._ticked = here
         if lasting and not (state.stepless or (state.sampling.on and not self._paused)):
             self._settle()
             self._end_block(state)

@@ -90,6 +90,8 @@ class PhaseBook:
         self.expected = Expected(clock)
         self.followed_ns = 0.0
         """What following took so far, as the steps tell that were timed, without what the listener did."""
+        self._listener_ns = 0
+        """What the listener did since ``begin_event``."""
         self._draw = random.Random()  # the program's own random numbers stay as they are
         self.heard = 0
         """Steps that the listener was told of."""
@@ -107,6 +109,25 @@ class PhaseBook:
         if expected.most != expected.left:
             self.hear()
         expected.tell_all()
+
+    def begin_event(self) -> int:
+        """Somebody is about to tell of an event. Returns the time, for ``end_event``."""
+        self._listener_ns = 0
+        return self._clock()
+
+    def end_event(self, begin_ns: int) -> None:
+        """All of the event was told. What the listener did of it, such as to end a window, is not following."""
+        self.followed_ns += self._clock() - begin_ns - self._listener_ns
+
+    def _let(self, tell: Callable[..., Any], *phases: Phase) -> Any:
+        """Let the listener hear of ``phases``. What it does is no part of the current phase's next step either."""
+        begin = self._clock()
+        try:
+            return tell(*phases)
+        finally:
+            took = self._clock() - begin
+            self._listener_ns += took
+            self.current.step_ns -= took
 
     def hear(self) -> None:
         """Add the steps that passed unheard."""
@@ -187,7 +208,7 @@ class PhaseBook:
         if phase.loop is None:
             phase.times += 1
         self.current = phase
-        self._listener.changed(before, phase)
+        self._let(self._listener.changed, before, phase)
 
     def _make_train(self, phase: Phase) -> None:
         self._listen()
@@ -197,7 +218,7 @@ class PhaseBook:
         name_phases(self.phases)
         if phase.source != "user":
             phase.restart()
-            self._listener.better_source(phase)
+            self._let(self._listener.better_source, phase)
 
     def _seen_before(self, phase: Phase, source: CountedSource, owner: Any) -> bool:
         seen = phase.seen.setdefault(source, {})
@@ -215,7 +236,7 @@ class PhaseBook:
         phase.steps += max(seen - 1, 0)  # until now nobody knew that these were its steps
         phase.source = source
         if before not in ("none", source):
-            self._listener.better_source(phase)
+            self._let(self._listener.better_source, phase)
         try:
             phase.owner = weakref.ref(owner) if owner is not None else None
         except TypeError:
@@ -258,7 +279,7 @@ class PhaseBook:
             phase.intruder = None
             listener_ns = self._clock() - ended
             phase.step_ns -= listener_ns  # what the listener does is no part of the next step
-        self.followed_ns -= listener_ns  # who told of the event adds all of it, unless the program ends here
+            self._listener_ns += listener_ns
         if timed and phase is self.current and phase.steps >= ACQUAINTED:
             left = min(unheard, MOST_UNHEARD, UNHEARD_NS // max(length, 1))
             mask = phase.look_seldom(length)
@@ -321,6 +342,6 @@ class PhaseBook:
         phase.around = set()
         self._forget_decisions()
         name_phases(self.phases)
-        self._listener.folded(phase, into)
+        self._let(self._listener.folded, phase, into)
         if self.current is phase:
             self._enter(into)

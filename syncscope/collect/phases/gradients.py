@@ -68,7 +68,7 @@ class GradientCalls:
         expected = tracker.expected
         event: Event = "backward" if accumulated else "grad"
         timed = expected.left == expected.timed
-        begin = expected.clock()
+        begin = tracker.begin_event()
         if expected.left and expected.event == event and tracker.is_like_last(event, frame):
             expected.left -= 1
             if timed:
@@ -81,4 +81,4 @@ class GradientCalls:
                 tracker.gradients_computed(frame, event)
         except Exception as error:
             self._failed(error)
-        tracker.followed_ns += expected.clock() - begin
+        tracker.end_event(begin)

@@ -99,12 +99,12 @@ class ModuleCalls:
     def _tell(self, frame: FrameType, module: Any, event: Event) -> None:
         if self._torch.compiler.is_compiling():
             return
-        begin = self._expected.clock()
+        begin = self._tracker.begin_event()
         try:
             self._tracker.module_called(frame, module, event)
         except Exception as error:
             self._failed(error)
-        self._tracker.followed_ns += self._expected.clock() - begin
+        self._tracker.end_event(begin)
 
     def _called(
         self, module: Any, moments: CallMoments | None, begin_ns: int, frame: FrameType,

@@ -6,6 +6,7 @@ behind.
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import threading
@@ -56,8 +57,8 @@ def optimizers_made(torch: Any) -> bool:
 
 
 class Signals:
-    """Calls ``tracker`` at each step of an optimiser, outermost call of a module, batch of a loader and ``torch.save``,
-    and at each call of ``backward`` and ``grad`` of a program that tells no steps otherwise.
+    """Calls ``tracker`` at each step of an optimiser, outermost call of a module, batch of a loader, ``torch.save`` and
+    ``torch.load``, and at each call of ``backward`` and ``grad`` of a program that tells no steps otherwise.
 
     ``failure`` says why it stopped doing so, if it had to: the program goes on.
     """
@@ -74,7 +75,7 @@ class Signals:
         self._before: Any = None
         """The handle of the hook before steps of optimisers, which is there while somebody hears of moments."""
         self._in_loader = False
-        self._saving = False
+        self._checkpointing = False
         self._handles: list[Any] = []
         self._patches = Patches()
         self._traced: Callable[[], bool] = lambda: False
@@ -103,7 +104,7 @@ class Signals:
         self._modules.open(torch)
         self._watch_scaler(torch)
         self._watch_loaders(torch)
-        self._watch_saves(torch)
+        self._watch_checkpoints(torch)
         self._gradients.open(torch)
 
     def detach(self) -> None:
@@ -192,23 +193,22 @@ class Signals:
             if timed:
                 expected.timed_ns += expected.clock() - begin
         elif not self.failure:
-            begin = expected.clock()
+            begin = self._tracker.begin_event()
             try:
                 self._tracker.user_stepped(frame(2))
             except Exception as error:
                 self._fail(error)
-            self._tracker.followed_ns += expected.clock() - begin
+            self._tracker.end_event(begin)
 
     def tick(self) -> None:
         """A stretch of time ended, where steps are recorded by time."""
         if not self.failure:
-            clock = self._tracker.expected.clock
-            begin = clock()
+            begin = self._tracker.begin_event()
             try:
                 self._tracker.tick()
             except Exception as error:
                 self._fail(error)
-            self._tracker.followed_ns += clock() - begin
+            self._tracker.end_event(begin)
 
     def _before_optimizer(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         if not self._traced() and self._moments is not None:
@@ -252,12 +252,12 @@ class Signals:
         elif expected.left and expected.seconds and expected.second == id(optimizer):
             expected.seconds -= 1
         else:
-            timed, begin = False, expected.clock()
+            timed, begin = False, self._tracker.begin_event()
             try:
                 self._tracker.optimizer_stepped(sys._getframe(2), optimizer)
             except Exception as error:
                 self._fail(error)
-            self._tracker.followed_ns += expected.clock() - begin
+            self._tracker.end_event(begin)
         if timed:
             expected.timed_ns += expected.clock() - begin
 
@@ -327,7 +327,7 @@ class Signals:
         """``loader`` gave a batch; ``None``: it has no further one."""
         expected = self._tracker.expected
         timed, heard = expected.left == expected.timed, not expected.left
-        begin = expected.clock() if timed or heard else 0
+        begin = self._tracker.begin_event() if timed or heard else 0
         try:
             if loader is None:
                 self._tracker.loader_ended(frame)
@@ -338,35 +338,38 @@ class Signals:
         if timed:
             expected.timed_ns += expected.clock() - begin
         elif heard:
-            self._tracker.followed_ns += expected.clock() - begin
+            self._tracker.end_event(begin)
 
-    def _watch_saves(self, torch: Any) -> None:
-        followed, thread = self._followed, threading.get_ident
+    def _watch_checkpoints(self, torch: Any) -> None:
+        """A load by a dataset, or of what the training begins with, is no checkpoint of the program's."""
+        followed, thread, tracker = self._followed, threading.get_ident, self._tracker
 
-        def make(original: Any) -> Any:
-            def save(*args: Any, **kwargs: Any) -> Any:
-                if not self._watching or self._saving or thread() != followed.ident:
+        def make(original: Any, loads: bool = False) -> Any:
+            def around(*args: Any, **kwargs: Any) -> Any:
+                inside = self._checkpointing or (loads and (self._in_loader or tracker.current.kind == "start"))
+                if inside or not self._watching or thread() != followed.ident:
                     return original(*args, **kwargs)
-                self._saving = True
-                self._around_save(sys._getframe(1))
+                self._checkpointing = True
+                self._around_checkpoint(sys._getframe(1))
                 try:
                     return original(*args, **kwargs)
                 finally:
-                    self._saving = False
-                    self._around_save(None)
+                    self._checkpointing = False
+                    self._around_checkpoint(None)
 
-            return save
+            return around
 
-        self._patches.replace(torch, "save", make)
-        self._patches.replace(torch.serialization, "save", make)
+        for module in (torch, torch.serialization):
+            self._patches.replace(module, "save", make)
+            self._patches.replace(module, "load", functools.partial(make, loads=True))
 
-    def _around_save(self, frame: FrameType | None) -> None:
-        """A save from ``frame`` begins; ``None``: it is over."""
+    def _around_checkpoint(self, frame: FrameType | None) -> None:
+        """A save or load from ``frame`` begins; ``None``: it is over."""
         try:
             if frame is not None:
-                self._tracker.save_begins(frame)
+                self._tracker.checkpoint_begins(frame)
             else:
-                self._tracker.save_ends()
+                self._tracker.checkpoint_ends()
         except Exception as error:
             self._fail(error)
 

@@ -222,14 +222,14 @@ class PhaseTracker(PhaseChoice):
         if phase.kind == "train":
             self._enter(self._pseudo_phase("epoch end"))
 
-    def save_begins(self, frame: FrameType) -> None:
-        """``torch.save`` begins."""
+    def checkpoint_begins(self, frame: FrameType) -> None:
+        """``torch.save`` or ``torch.load`` begins."""
         self.at(frame)
         self._returns.append(self.current)
         self._enter(self._pseudo_phase("checkpoint"))
 
-    def save_ends(self) -> None:
-        """``torch.save`` is over."""
+    def checkpoint_ends(self) -> None:
+        """``torch.save`` or ``torch.load`` is over."""
         before = self._returns.pop() if self._returns else self.phases[0]
         if self.current.kind == "checkpoint":
             self._enter(before.folded_into or before)

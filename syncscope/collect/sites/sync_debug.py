@@ -17,7 +17,7 @@ import re
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
 from typing import Any
 
@@ -221,11 +221,17 @@ def program_frame(frame: FrameType) -> FrameType:
     return frame
 
 
+FEWEST_LISTS = 64
+
+
 class FirstFilter:
     """Puts a warnings filter first, keeps it first, and takes it out again without a trace."""
 
     def __init__(self) -> None:
-        self._lists: list[list[Any]] = []
+        self._lists: dict[int, list[Any]] = {}
+        """Those that our filter was put into, by ``id``."""
+        self._most_lists = FEWEST_LISTS
+        """With so many, those that nobody else holds any more are dropped."""
         self._patches = Patches()
         self._quiet: dict[int, dict[int, threading.Thread | None]] = {}
         """Threads whose changes of the filters are put back soon, each with all that there were when it began. A new
@@ -277,7 +283,7 @@ class FirstFilter:
     def close(self) -> None:
         """Put everything back, also in the lists that ``catch_warnings`` blocks still hold."""
         self._patches.restore()
-        for filters in (*self._lists, warnings.filters):
+        for filters in (*self._lists.values(), warnings.filters):
             filters[:] = [entry for entry in filters if entry is not FILTER]  # type: ignore[index]
         self._lists.clear()
         warnings._filters_mutated()  # type: ignore[attr-defined]
@@ -286,9 +292,32 @@ class FirstFilter:
         filters: Any = warnings.filters
         if filters and filters[0] is FILTER:
             return
-        filters[:] = [FILTER, *(entry for entry in filters if entry is not FILTER)]
-        if not any(known is filters for known in self._lists):
-            self._lists.append(filters)
+        with contextlib.suppress(ValueError):
+            filters.remove(FILTER)
+        filters.insert(0, FILTER)
+        if id(filters) not in self._lists:
+            self._lists[id(filters)] = filters
+            if len(self._lists) >= self._most_lists:
+                self._drop_ended()
+
+    def _drop_ended(self) -> None:
+        """Drop the lists of ``catch_warnings`` blocks that have ended. Triton's compiler enters one for each node of a
+        kernel's syntax tree: a hundred thousand."""
+        kept = list(self._lists.values())
+        self._lists.clear()
+        for held, filters in zip(_references(kept), kept, strict=True):
+            if held > ALONE:
+                self._lists[id(filters)] = filters
+        self._most_lists = max(FEWEST_LISTS, 2 * len(self._lists))
+
+
+def _references(lists: Sequence[list[Any]]) -> list[int]:
+    """How many references there are to each of the lists."""
+    return [sys.getrefcount(one) for one in lists]
+
+
+ALONE = _references([[]])[0]
+"""References to a list that nobody else holds."""
 
 
 sync_debug_mode = SyncDebugMode()

@@ -297,6 +297,26 @@ def test_a_step_without_an_end_is_counted_in_part_and_goes_on_at_a_tick() -> Non
         assert run.counter.one_in(phase) > 5
 
 
+def test_a_step_that_lasts_is_counted_also_where_something_is_read_in_the_midst_of_it() -> None:
+    """After the last step a program reads its best weights, and moves a model."""
+    with running(lambda: 0.5) as run:
+        train = run.enter(Phase(1))
+        for _ in range(20):
+            for _ in range(100):
+                wait()
+            run.step(MS)
+        run.now += 500 * MS
+        run.counter.tick()
+        run.enter(Phase(2, "checkpoint"))
+        run.now += 100 * MS
+        run.counter.tick()
+        run.enter(train)
+        assert not run.counting
+        run.now += 400 * MS
+        run.counter.tick()
+        assert run.counting
+
+
 def test_counting_does_not_go_on_in_the_midst_of_an_operator() -> None:
     """C++ would print its warnings on stderr, since no frame of Python's hears them."""
     operators: dict[str, Any] = {}

@@ -15,7 +15,10 @@ def run(request: pytest.FixtureRequest) -> Iterator[Any]:
     from tests.collect.phases.following import following
 
     iterator = torch.utils.data.dataloader._BaseDataLoaderIter
-    places = (torch.nn.Module, "__call__"), (torch.amp.GradScaler, "step"), (torch, "save"), (iterator, "__next__")
+    places = (
+        (torch.nn.Module, "__call__"), (torch.amp.GradScaler, "step"), (iterator, "__next__"), (torch, "save"),
+        (torch, "load"),
+    )  # fmt: skip
     before = [getattr(owner, name) for owner, name in places]
     with following(unheard=request.param) as followed:
         yield followed

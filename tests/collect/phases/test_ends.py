@@ -165,6 +165,50 @@ def test_saving_is_a_checkpoint(run: Any) -> None:
     assert run.intruded == [("train", 5)]
 
 
+def test_reading_what_was_saved_is_a_checkpoint(run: Any) -> None:
+    net = model()
+    optimizer = sgd(net)
+
+    class Place(io.BytesIO):
+        def read(self, *size: int) -> bytes:
+            places.append(run.here())
+            return super().read(*size)
+
+    places: list[str] = []
+    saved = Place()
+    torch.save(net.state_dict(), saved)
+    saved.seek(0)
+    torch.load(saved)  # what the training begins with
+    assert set(places) == {"start"}
+    places.clear()
+    for _ in range(6):
+        learn(net, optimizer)
+    saved.seek(0)
+    torch.load(saved)
+    assert set(places) == {"checkpoint"}
+    assert run.here() == "train"
+
+
+def test_a_dataset_reads_no_checkpoints(run: Any) -> None:
+    net = model()
+    optimizer = sgd(net)
+    saved = io.BytesIO()
+    torch.save(torch.zeros(3), saved)
+
+    class Files(torch.utils.data.Dataset[Any]):
+        def __len__(self) -> int:
+            return 6
+
+        def __getitem__(self, index: int) -> Any:
+            saved.seek(0)
+            return torch.load(saved)
+
+    for _ in range(2):
+        for _ in torch.utils.data.DataLoader(Files()):
+            learn(net, optimizer)
+    assert run.sequence.count("checkpoint") == 1  # the save
+
+
 def test_saving_that_fails_is_over(run: Any) -> None:
     with pytest.raises(AttributeError):
         torch.save(model(), 3)

@@ -77,6 +77,33 @@ def test_what_the_listener_does_is_not_following(run: Followed, time: Time, monk
     assert run.tracker.followed_ns < 200 * 50 * LOOK_NS
 
 
+def test_what_the_listener_does_when_phases_change_is_not_following(
+    run: Followed, time: Time, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may end a window, for half a second."""
+
+    def changed(before: Any, after: Any) -> None:
+        told.append(after.kind)
+        time.now += 500_000_000
+
+    told: list[str] = []
+    monkeypatch.setattr(run, "changed", changed)
+    net = model()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(4):
+        for _ in loader(5):
+            net(X).sum().backward()
+            optimizer.step()
+            time.now += 1_000_000
+        net.eval()
+        act(net, time, 5, 1_000_000)
+        net.train()
+    assert told.count("train") == told.count("evaluate") == 4
+    assert run.tracker.followed_ns < 100_000_000
+    longest = run.phase("train").lengths.p95()
+    assert longest is not None and longest < 10_000_000
+
+
 @pytest.mark.parametrize("how", ["by time", "as the program says"])
 def test_what_the_listener_does_is_not_following_either_where_it_ends_steps_or_the_program(
     run: Followed, time: Time, monkeypatch: pytest.MonkeyPatch, how: str

@@ -139,6 +139,26 @@ def test_filters_and_functions_are_restored_even_inside_catch_warnings(torch: To
     assert torch._C.mode == DEFAULT
 
 
+@pytest.mark.timeout(20)
+def test_blocks_by_the_hundred_thousand_leave_nothing_behind(torch: Torch) -> None:
+    """As Triton's compiler, which enters one for each node of a kernel's syntax tree."""
+    before = list(warnings.filters)
+    mode = SyncDebugMode()
+
+    def listener(frame: FrameType) -> None:
+        pass
+
+    mode.listen(torch, listener)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnicodeWarning)
+        for _ in range(100_000):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", BytesWarning)
+        assert len(mode._filter._lists) < 1000
+        mode.unlisten(listener)
+    assert warnings.filters == before
+
+
 def test_the_program_sees_and_sets_its_own_mode(torch: Torch) -> None:
     mode = SyncDebugMode()
     native = torch._C
