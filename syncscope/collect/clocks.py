@@ -22,7 +22,8 @@ from syncscope.schema.recording import GpuWindow, RecordedGpu
 
 PERIOD_S = 0.03
 MOST_SHARE = 0.05
-"""Of one processor that sampling may take."""
+"""Of one processor that sampling may take, and of the time: while NVML is asked, it may hold what the program needs of
+the driver."""
 
 KEPT = 4096
 """Samples kept: two minutes."""
@@ -82,6 +83,8 @@ class ClockWatch:
         self._limits: tuple[int | None, int | None] = None, None
         self._missing: str | None = None
         self._background: Background | None = None
+        self._not_before = 0.0
+        """When NVML may be asked again, by ``time.monotonic``."""
 
     @property
     def sampling(self) -> bool:
@@ -140,6 +143,8 @@ class ClockWatch:
 
     def _work(self) -> None:
         background = self._background
+        if time.monotonic() < self._not_before:
+            return
         if self._gpu is None:
             try:
                 self._gpu = _Gpu(self._torch, self._device)
@@ -152,7 +157,10 @@ class ClockWatch:
                     background.end()
                 return
             self._limits = self._gpu.limits
+        began = time.monotonic()
         self._samples.append(self._gpu.sample())
+        ended = time.monotonic()
+        self._not_before = ended + (ended - began) / MOST_SHARE
 
 
 class _Refused(Exception):

@@ -76,6 +76,24 @@ class NVML:
         return 0x4
 
 
+def test_sensors_that_answer_slowly_are_asked_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+
+    class Slow(NVML):
+        def nvmlDeviceGetTemperature(self, handle: str, sensor: int) -> int:
+            now[0] += 0.06
+            return 61
+
+    monkeypatch.setitem(sys.modules, "pynvml", Slow())
+    monkeypatch.setattr(clocks, "time", SimpleNamespace(monotonic=lambda: now[0], time_ns=time.time_ns))
+    one = ClockWatch()
+    one._torch, one._device = TORCH, 0
+    while now[0] < 12:
+        one._work()
+        now[0] += clocks.PERIOD_S
+    assert 0.9 * clocks.MOST_SHARE < 0.06 * len(one._samples) / now[0] < 1.1 * clocks.MOST_SHARE
+
+
 @pytest.fixture
 def watch(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any], ClockWatch]:
     """A watch that has sampled a while, or has found that it cannot."""
