@@ -50,16 +50,21 @@ def describe_gpu(gpu: RecordedGpu | None) -> Gpu | None:
     if gpu is None:
         return None
     window = settled_window(gpu)
-    known = Gpu(power_limit_w=gpu.power_limit_w, max_sm_clock_mhz=gpu.max_sm_clock_mhz, missing=gpu.missing)
+    limit, highest = _as_float(gpu.power_limit_w), _as_float(gpu.max_sm_clock_mhz)
     if window is None:
-        return known
+        return Gpu(power_limit_w=limit, max_sm_clock_mhz=highest, missing=gpu.missing)
     return Gpu(
-        power_limit_w=gpu.power_limit_w,
-        power_w=window.power_w,
-        sm_clock_mhz=window.sm_clock_mhz,
-        max_sm_clock_mhz=gpu.max_sm_clock_mhz,
-        temperature_c=window.temperature_c,
+        power_limit_w=limit,
+        power_w=_as_float(window.power_w),
+        sm_clock_mhz=_as_float(window.sm_clock_mhz),
+        max_sm_clock_mhz=highest,
+        temperature_c=_as_float(window.temperature_c),
         throttled=dict(sorted(window.throttled.items())),
         at_limit=is_capped(gpu, window),
         missing=gpu.missing,
     )
+
+
+def _as_float(recorded: float | None) -> float | None:
+    """As the report has it: NVML tells whole numbers."""
+    return None if recorded is None else float(recorded)

@@ -12,7 +12,7 @@ from fixtures.ranks import RECORDED, write_rank
 from syncscope.analysis import local
 from syncscope.analysis.analyze import analyze, analyze_timelines, choose_engine, find_traces
 from syncscope.analysis.local import DIED, Local
-from syncscope.analysis.rank import NOTHING_KEPT, Job, Results
+from syncscope.analysis.rank import NOTHING_KEPT, Job, Results, analyze_alone
 from syncscope.rules import RULES
 from syncscope.timeline import Timeline
 from syncscope.trace import load
@@ -20,6 +20,7 @@ from tests.analysis import counting, dying
 from tests.cli import traces
 from tests.estimate.test_peers import drawn
 
+TRACES = Path(__file__).parents[2] / "fixtures" / "traces"
 JOB = Job(codes=frozenset(rule.code for rule in RULES), max_bars=500)
 
 
@@ -123,3 +124,9 @@ def test_without_a_report_there_is_only_the_picture(run: Path) -> None:
 def test_what_travels_is_json(run: Path) -> None:
     found = Local(1).analyze([str(run / "rank3.json.gz")], JOB)
     assert msgspec.json.decode(msgspec.json.encode(found), type=Results) == found
+
+
+@pytest.mark.parametrize("name", ["compile_branch", "item_logging", "generate"])
+def test_one_traces_results_are_as_if_they_had_travelled(name: str) -> None:
+    encoded = msgspec.json.encode(analyze_alone(str(TRACES / name / "trace.json.gz"), JOB))
+    assert msgspec.json.encode(msgspec.json.decode(encoded, type=Results)) == encoded
