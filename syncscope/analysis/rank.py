@@ -64,8 +64,8 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
     more."""
 
 
-Found = tuple[Results | bytes, bytes]
-"""As ``Rank``, but perhaps not as JSON yet."""
+Found = tuple[Results, bytes]
+"""As ``Rank``, but not as JSON yet."""
 
 
 def analyze_rank(path: str, job: bytes, shown: str | None = None) -> Rank:
@@ -114,7 +114,7 @@ def results_of(rank: Rank) -> bytes:
 
 def _encoded(found: Found) -> Rank:
     results, kept = found
-    return results if isinstance(results, bytes) else msgspec.json.encode(results), kept
+    return msgspec.json.encode(results), kept
 
 
 def _or_unread(path: str, several: bool, work: Callable[[], Found]) -> Found:
@@ -122,13 +122,13 @@ def _or_unread(path: str, several: bool, work: Callable[[], Found]) -> Found:
     try:
         return work()
     except TraceError as error:
-        return unread(path, error.reason)
+        return _unread(path, error.reason)
     except MemoryError:
-        return unread(path, "does not fit into memory")
+        return _unread(path, "does not fit into memory")
     except Exception as error:
         if not several:
             raise
-        return unread(path, f"internal error: {type(error).__name__}: {error}")
+        return _unread(path, f"internal error: {type(error).__name__}: {error}")
 
 
 def _run_hta(path: str, job: Job, shown: str | None) -> Found:
@@ -148,12 +148,11 @@ def _analyze_once(path: str, job: Job, shown: str | None) -> Found:
         with contextlib.suppress(msgspec.MsgspecError):
             return msgspec.json.decode(known[0], type=Results), known[1]
     results, kept = _analyze(path, job, shown)
-    encoded = msgspec.json.encode(results)
-    judged.store(merge_encoded([encoded]), kept)
-    return encoded, kept
+    judged.store(msgspec.json.encode(merge_results([results])), kept)
+    return results, kept
 
 
-def _analyze(path: str, job: Job, shown: str | None) -> tuple[Results, bytes]:
+def _analyze(path: str, job: Job, shown: str | None) -> Found:
     traces = load_ranks(path, **msgspec.structs.asdict(job.reading))
     analyzed = _analyze_merged(traces, job) if len(traces) > 1 else _analyze_trace(traces[0], job)
     results, kept = analyzed
@@ -166,7 +165,7 @@ def _analyze(path: str, job: Job, shown: str | None) -> tuple[Results, bytes]:
     return results, kept
 
 
-def _analyze_trace(trace: Trace, job: Job) -> tuple[Results, bytes]:
+def _analyze_trace(trace: Trace, job: Job) -> Found:
     timeline = Timeline(trace)
     report, kept = EMPTY_REPORT, NOTHING_KEPT
     peers: tuple[Peer, ...] = ()
@@ -192,7 +191,7 @@ def _analyze_trace(trace: Trace, job: Job) -> tuple[Results, bytes]:
     return Results(report=report, pictures=tuple(pictures), peers=peers), kept
 
 
-def _analyze_merged(traces: Sequence[Trace], job: Job) -> tuple[Results, bytes]:
+def _analyze_merged(traces: Sequence[Trace], job: Job) -> Found:
     """The ranks of one file, compared with each other, and not with those of other files."""
     pairs, pictures = [], []
     for trace in traces:
@@ -304,7 +303,11 @@ def find_peer(report: Report, prepared: Prepared) -> tuple[Peer, ...]:
 
 def unread(path: str, why: str) -> Rank:
     """A rank that could not be read."""
-    return msgspec.json.encode(Results(report=unread_report(path, why))), NOTHING_KEPT
+    return _encoded(_unread(path, why))
+
+
+def _unread(path: str, why: str) -> Found:
+    return Results(report=unread_report(path, why)), NOTHING_KEPT
 
 
 def unread_report(path: str, why: str) -> Report:

@@ -261,13 +261,19 @@ def test_what_is_estimated_of_all_steps_is_near_the_truth_also_where_few_were_dr
         assert only(run).estimate == pytest.approx(300 * 200, rel=0.01)
 
 
+def train_densely(run: Any) -> Phase:
+    """Twenty steps of a hundred waits each, so that steps are drawn."""
+    train = run.enter(Phase(1))
+    for _ in range(20):
+        for _ in range(100):
+            wait()
+        run.step(MS)
+    return train
+
+
 def test_rare_phases_are_counted_whole_beside_one_that_is_sampled() -> None:
     with running(lambda: 0.5) as run:
-        train = run.enter(Phase(1))
-        for _ in range(20):
-            for _ in range(100):
-                wait()
-            run.step(MS)
+        train = train_densely(run)
         assert not run.counting
         checkpoint = run.enter(Phase(2, "checkpoint"))
         for _ in range(100):
@@ -300,11 +306,7 @@ def test_a_step_without_an_end_is_counted_in_part_and_goes_on_at_a_tick() -> Non
 def test_a_step_that_lasts_is_counted_also_where_something_is_read_in_the_midst_of_it() -> None:
     """After the last step a program reads its best weights, and moves a model."""
     with running(lambda: 0.5) as run:
-        train = run.enter(Phase(1))
-        for _ in range(20):
-            for _ in range(100):
-                wait()
-            run.step(MS)
+        train = train_densely(run)
         run.now += 500 * MS
         run.counter.tick()
         run.enter(Phase(2, "checkpoint"))
