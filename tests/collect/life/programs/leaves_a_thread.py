@@ -1,3 +1,4 @@
+import concurrent.futures.thread  # noqa: F401  PyTorch needs it, and Python refuses to import it after the script's end
 import threading
 import time
 
