@@ -3,7 +3,8 @@
 Each runs ``--times`` times, in turn with the others and with a Python that does nothing, so that a machine that others
 use slows all alike. The trace has some 13 KB. Times are medians; of the processor's, the least, too. Each command runs
 once before, and keeps the bytecode of what it imports, as an installed package has it, whatever
-``PYTHONDONTWRITEBYTECODE`` says; ``--no-bytecode`` leaves that variable as it is.
+``PYTHONDONTWRITEBYTECODE`` says; ``--no-bytecode`` leaves that variable as it is. The command is the one that is
+installed beside Python.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from resource import RUSAGE_CHILDREN, getrusage
 from typing import NamedTuple
 
 TRACE = Path(__file__).parents[1] / "fixtures" / "traces" / "copies_both_ways" / "trace.json.gz"
-SYNCSCOPE = (sys.executable, "-m", "syncscope")
+SYNCSCOPE = (str(Path(sys.executable).with_name("syncscope")),)
 
 
 class Run(NamedTuple):

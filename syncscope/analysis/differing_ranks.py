@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import statistics
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
 from syncscope.schema.counting import RecordedRun
 from syncscope.schema.recording import Recording
+from syncscope.trace.quantiles import median
 
 LEAST_RANKS = 3
 """Of two that differ, nobody can say which is the odd one."""
@@ -33,7 +33,7 @@ def describe_differences(recordings: Mapping[int, Recording]) -> dict[int, str]:
     worst: dict[int, tuple[float, str]] = {}
     for place, by_rank in rates.items():
         every = {rank: by_rank.get(rank, 0.0) for rank in recordings}
-        usual = statistics.median(every.values())
+        usual = median(list(every.values()))
         odd = {rank: rate for rank, rate in every.items() if abs(rate - usual) > max(LEAST, SHARE * max(rate, usual))}
         if 2 * len(odd) >= len(every):
             continue  # they differ among each other

@@ -6,9 +6,10 @@ import os
 import sys
 from types import ModuleType
 
-UNUSED_BY_HELP = {"rich.markdown": "Markdown", "rich.traceback": "Traceback"}
-"""What typer's writer of help imports for markdown and for tracebacks, which we have it write none of. With them it
-also imports pygments and markdown-it; that is most of the time of its import."""
+UNUSED_BY_HELP = {"rich.markdown": "Markdown", "rich.traceback": "Traceback", "fractions": "Fraction"}
+"""What typer's writer of help imports for markdown, for tracebacks and, in rich's tables, for layouts, which we have it
+write none of. With them it also imports pygments, markdown-it and decimal numbers; that is most of the time of its
+import."""
 
 
 def import_help_writer() -> None:

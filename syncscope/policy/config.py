@@ -31,11 +31,6 @@ from syncscope.policy.settings import Budgets, Expect, Scope, Settings
 from syncscope.policy.settings import Override as OverrideEntry
 from syncscope.schema.catalogue import read_catalogue
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 OWN_FILE = "syncscope.toml"
 SHARED_FILE = "pyproject.toml"
 TABLE = ("tool", "syncscope")
@@ -158,8 +153,15 @@ def _settings(start: Path, config: Path | None) -> tuple[Settings, Path | None]:
 
 def _table(path: Path) -> dict[str, Any] | None:
     """The file's table; ``None`` for a pyproject.toml without one."""
+    text = _text(path)
+    if path.name == SHARED_FILE and TABLE[-1] not in text:
+        return None
+    if sys.version_info >= (3, 11):  # takes as long as all else here, and most projects have no table
+        import tomllib
+    else:
+        import tomli as tomllib
     try:
-        document: Any = tomllib.loads(_text(path))
+        document: Any = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(path, f"not TOML: {error}") from None
     except RecursionError:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Sequence
 
 from syncscope.schema.recording import Bare
+from syncscope.trace.quantiles import median
 
 
 def runs_ahead(bare: Bare) -> bool:
     """Whether the host may have run ahead of the device, so that only the mean of its steps is a step's length."""
-    return bare.drain_ns is None or bare.drain_ns > statistics.median(bare.steps_ns)
+    return bare.drain_ns is None or bare.drain_ns > median(bare.steps_ns)
 
 
 def waits_for_loader(bare: Bare) -> bool:
@@ -21,7 +21,7 @@ def waits_for_loader(bare: Bare) -> bool:
 def typical_ns(bare: Bare, lengths: Sequence[int]) -> float:
     """Of some lengths, one a bare step, that of a step: the median where steps are alike, else the mean."""
     unlike = runs_ahead(bare) or waits_for_loader(bare)
-    return float(statistics.mean(lengths) if unlike else statistics.median(lengths))
+    return sum(lengths) / len(lengths) if unlike else median(lengths)
 
 
 def bare_step_ns(bare: Bare) -> float | None:

@@ -169,6 +169,29 @@ def test_only_the_first_pieces_are_searched_character_by_character(monkeypatch):
     assert len(looked) <= 3
 
 
+def test_what_separates_the_events_is_seen_from_the_first_of_a_long_text(monkeypatch):
+    looked = []
+
+    def noted(text):
+        looked.append(len(text))
+        return structure(text)
+
+    monkeypatch.setattr(pieces, "structure", noted)
+    monkeypatch.setattr(pieces, "ENOUGH", 2000)
+    data = trace_json()
+    given = b"".join(Pieces(blocks(data, len(data)), "t.json"))
+    assert given.count(b"kernel ") == data.count(b"kernel ")
+    assert max(looked) <= 2000
+
+
+@pytest.mark.parametrize("enough", [1, 50, 150, 400])
+def test_a_text_whose_first_bytes_do_not_tell_is_looked_at_as_a_whole(monkeypatch, enough):
+    monkeypatch.setattr(pieces, "ENOUGH", enough)
+    data = trace_json()
+    given = b"".join(Pieces(blocks(data, 1000), "t.json"))
+    assert given.count(b"kernel ") == data.count(b"kernel ")
+
+
 def test_most_pieces_of_a_plain_file_are_spans(tmp_path):
     path = tmp_path / "t.json"
     path.write_bytes(trace_json())

@@ -39,6 +39,9 @@ class Span(NamedTuple):
 
 Piece = memoryview | Span
 
+ENOUGH = 1 << 16
+"""Bytes in which two events are expected, to see what separates them. Looking at every character takes long."""
+
 _LIST = re.compile(rb'"traceEvents"\s*:\s*\[')
 _SEPARATOR = re.compile(rb'\}\s*,\s*\{\s*"[^"\\]{1,100}"\s*:')
 _ESCAPE = re.compile(rb"\\.", re.DOTALL)
@@ -137,6 +140,9 @@ class Pieces:
 
     def _cut(self, text: bytes) -> tuple[int, int]:
         """Where the list ends, and the last comma between two events; −1 for what is not there."""
+        if self._separator is None and len(text) > ENOUGH:
+            end, commas = structure(text[:ENOUGH])
+            self._separator = _separator(text, commas) if end < 0 else None
         if self._separator is not None:
             last = text.rfind(self._separator)
             if last >= 0:
@@ -144,10 +150,14 @@ class Pieces:
         end, commas = structure(text)
         if not len(commas):
             return end, -1
-        cut = int(commas[-1])
-        separator = _SEPARATOR.match(text, text.rfind(b"}", 0, cut))
-        self._separator = separator[0] if separator else None
-        return end, cut
+        self._separator = _separator(text, commas)
+        return end, int(commas[-1])
+
+
+def _separator(text: bytes, commas: np.ndarray) -> bytes | None:
+    """What stands around the last of ``commas``, which separate events."""
+    found = _SEPARATOR.match(text, text.rfind(b"}", 0, int(commas[-1]))) if len(commas) else None
+    return found[0] if found else None
 
 
 def structure(text: bytes) -> tuple[int, np.ndarray]:
