@@ -29,6 +29,7 @@ from benchmarks.public.models import (
     make_torch_home,
 )  # fmt: skip
 from benchmarks.public.pictures import write_picture
+from benchmarks.public.records import RECORDS
 from benchmarks.public.substitutes import SUBSTITUTES
 
 LETTERS = 65
@@ -373,7 +374,7 @@ MAKERS: dict[str, Callable[[Path], None]] = {
     "texts": make_texts,
     "ett": make_ett,
     "planetoid": make_planetoid,
-    **FORMATS, **SUBSTITUTES,
+    **FORMATS, **RECORDS, **SUBSTITUTES,
 }  # fmt: skip
 
 FROM_PROGRAMS: dict[str, Callable[[Path, Path], None]] = {

@@ -40,6 +40,7 @@ RENAMED = {"Project-MONAI/tutorials": "monai-tutorials"}
 
 COMMITS = {
     "649453932/Chinese-Text-Classification-Pytorch": "6cb26819af7b646275aff8a4693676f2849e67f6",
+    "affjljoo3581/GPT2": "7b159669f6225231ee75f5ea110c1be69f4ce8ef",
     "Andras7/word2vec-pytorch": "36b93a503e8b3b5448abbc0e18f2a6bd3e017fc9",
     "ashleve/lightning-hydra-template": "bddbc24b82ab6ccfa6243e815a49dc5bfe8d4144",
     "chanwutk/vision_references": "aea0f07fa3a7afb81417d4ee84ac0ab6d4b156d3",
@@ -47,6 +48,7 @@ COMMITS = {
     "clovaai/voxceleb_trainer": "f51bab870672a9b0b50fa158b4e30f329e7866d7",
     "codertimo/BERT-pytorch": "d10dc4f9d5a6f2ca74380f62039526eb7277c671",
     "cornellius-gp/gpytorch": "7c4ec80f0f05cf530348a8a8972d67a11dd26ed2",
+    "CRIPAC-DIG/SR-GNN": "e21cfa431f74c25ae6e4ae9261deefe11d1cb488",
     "Diego999/pyGAT": "3664f2dc90cbf971564c0bf186dc794f12446d0c",
     "DLR-RM/stable-baselines3": "e05d2dbe6eda0acd0ef2e316e3e4065677add3eb",
     "EricHuang49/PyTorch-TransferLearning-Tutorial": "15e00b1c790f52cc906141d38c776cf6ec089021",
@@ -69,6 +71,7 @@ COMMITS = {
     "huggingface/pytorch-image-models": "aa4b5850c1543fa488abf260f18390eda46cf85d",
     "huggingface/trl": "f2cd57710ae345ea6428ae95363267fcf38a3dc8",
     "ikostrikov/pytorch-flows": "bf12ed91b86867b38d74982f5e2d44c248604df9",
+    "jahongir7174/YOLOv8-pt": "a53336ba72ea9114b99f848329475abca43e180a",
     "karpathy/llama2.c": "350e04fe35433e6d2941dce5a1f53308f87058eb",
     "karpathy/llm.c": "f1e2ace651495b74ae22d45d1723443fd00ecd3a",
     "karpathy/makemore": "988aa59e4d8fefa526d06f3b453ad116258398d4",
@@ -81,6 +84,7 @@ COMMITS = {
     "Lightning-AI/pytorch-lightning": "7f0c3436cd3f6ad3753125672024fc415cbcb414",
     "locuslab/fast_adversarial": "54f728755e71857b632882ba6d6cef22f56e2172",
     "locuslab/TCN": "2f8c2b817050206397458dfd1f5a25ce8a32fe65",
+    "lucidrains/vector-quantize-pytorch": "0d7d1aa83334b6f2f8a40306bece75cdaa13d065",
     "lucidrains/x-transformers": "9252ed7838021ee61e6c5be0930b3a9a88efdf06",
     "lululxvi/deepxde": "99b6620386d18cefb1549dddb7b7fe468cfad607",
     "Megvii-BaseDetection/YOLOX": "6ddff4824372906469a7fae2dc3206c7aa4bbaee",
@@ -91,6 +95,7 @@ COMMITS = {
     "MorvanZhou/PyTorch-Tutorial": "dbe154a9e56635e51c6b0c2ccea8ae36cfb585a7",
     "naoto0804/pytorch-AdaIN": "47950d0e6656a95a80a4b105c4c0f58d38ef785c",
     "nikhilbarhate99/Char-RNN-PyTorch": "2cf836f236542fe4bc92593582dd66219bbceba4",
+    "nnzhan/MTGNN": "f811746fa7022ebf336f9ecd2434af5f365ecbf6",
     "openai/improved-diffusion": "1bc7bbbdc414d83d4abf2ad8cc1446dc36c4e4d5",
     "pmixer/SASRec.pytorch": "fde8a9c08febc2c898dc269b1d98ab762c50d2be",
     "pranz24/pytorch-soft-actor-critic": "c1805660b3961694be54079a355155a5cad492f5",
@@ -111,9 +116,13 @@ COMMITS = {
     "rosinality/vq-vae-2-pytorch": "ef5f67c46f93624163776caec9e0d95063910eca",
     "rtqichen/torchdiffeq": "657943acefa826ef04c025ebeb1ff5e9d60dc268",
     "sfujim/TD3": "34770ccdcb51df6f6c7d85c1ba7e40d71b940d16",
+    "sfujim/TD7": "c1c280de1513f474488061b4cf39642b75dd84bd",
     "shaoxiongji/federated-learning": "5a9da1acd210aef030ff3841665c6d0cc0c8be23",
+    "skorch-dev/skorch": "5db0ddc962117a2c3a646910ecd2e70253ff8e87",
     "state-spaces/s4": "e757cef57d89e448c413de7325ed5601aceaac13",
+    "taesungp/contrastive-unpaired-translation": "b3ac297708dfb6f7589d04662277e53c0d579c27",
     "thuml/Time-Series-Library": "4e938a1767106324dd753b2a44832bf870a0252e",
+    "Tiiiger/SGC": "2c7a2727e82e462d8ef9d6e57f0b08888e16488f",
     "tkipf/pygcn": "1600b5b748b3976413d1e307540ccc62605b4d6d",
     "tysam-code/hlb-CIFAR10": "993965202fc4dc05b699a39db33c00f1c7f647fd",
     "UKPLab/sentence-transformers": "504de8bbc4f9b274493fe3682937c448ae6f1b02",
@@ -151,6 +160,8 @@ DIFFUSION = "-m tools.train_ddpm --config {data}/diffusion/config.yaml"
 BARLOW = "main.py {data}/imagefolder --epochs 4 --batch-size 64 --workers 4 --print-freq 10 --projector 512-512-512"
 MNIST = {"data": "mnist"}
 SHAKESPEARE = {"data/shakespeare_char": "shakespeare_char"}
+BOXES = [f"{kind}{split}2017{end}" for split in ("train", "val")
+         for kind, end in (("images/", ""), ("labels/", ""), ("", ".txt"))]  # fmt: skip
 HUB = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
 
 PROGRAMS = (
@@ -214,6 +225,14 @@ PROGRAMS = (
     Program("titles", "a text classifier, evaluated every 100 steps; test of the best",
             "649453932/Chinese-Text-Classification-Pytorch", "run.py --model TextRNN_Att --embedding random",
             data={f"THUCNews/data/{name}.txt": f"titles/{name}.txt" for name in ("train", "dev", "test", "class")}),
+    Program("gpt-fast-compiled", "generation, its step compiled into CUDA graphs", "pytorch-labs/gpt-fast",
+            "generate.py --checkpoint_path checkpoints/stories15M/model.pth --num_samples 5 --max_new_tokens 150"
+            " --compile", data={"checkpoints": "checkpoint"}, seconds=150),
+    Program("gpt2", "training that empties the cache of the allocator twice a step, one evaluation every 20 steps",
+            "affjljoo3581/GPT2",
+            "-m gpt2 train --train_corpus {data}/subwords/train.txt --eval_corpus {data}/subwords/eval.txt --vocab_path"
+            " {data}/subwords/vocabulary.txt --layers 4 --heads 4 --dims 256 --batch_train 32 --batch_eval 32"
+            " --total_steps 400 --eval_steps 20 --save_steps 200", environment={"PYTHONPATH": "src"}),
     # Sequences and equations
     Program("tcn-adding", "training, an evaluation in one call after each epoch", "locuslab/TCN",
             "add_test.py --epochs 2 --seq_len 200", folder="TCN/adding_problem"),
@@ -265,6 +284,12 @@ PROGRAMS = (
     Program("deepfm", "recommendation: training, an evaluation an epoch, which may end it; test", "rixwew/pytorch-fm",
             "examples/main.py --dataset_name criteo --dataset_path {data}/clicks/train.txt --model_name dfm --epoch 4"
             " --batch_size 128 --save_dir .", environment={"PYTHONPATH": "."}),
+    Program("srgnn", "recommendation by graphs of sessions: training, a prediction an epoch with gradients on",
+            "CRIPAC-DIG/SR-GNN", "main.py --dataset sample --epoch 3", folder="pytorch_code",
+            data={f"datasets/sample/{name}.txt": f"sessions/{name}.txt" for name in ("train", "test")}),
+    Program("mtgnn", "ten trainings in turn, after each a model that is read and evaluated on two sets", "nnzhan/MTGNN",
+            "train_single_step.py --data {data}/traffic/speeds.txt --save best.pt --device cuda:0 --num_nodes 40"
+            " --subgraph_size 10 --seq_in_len 24 --epochs 2", environment={"TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1"}),
     # Pictures
     Program("mnist", "training, evaluation", "pytorch/examples", "main.py --epochs 2", folder="mnist", data=MNIST),
     Program("mnist-rnn", "training, evaluation", "pytorch/examples", "main.py --accel --epochs 2",
@@ -393,6 +418,9 @@ PROGRAMS = (
             "main.py --cfg configs/swin/swin_tiny_patch4_window7_224.yaml --data-path {data}/imagefolder"
             " --batch-size 16 --accumulation-steps 2 --output out --opts TRAIN.EPOCHS 3 TRAIN.WARMUP_EPOCHS 1"
             " TRAIN.LR_SCHEDULER.NAME step DATA.NUM_WORKERS 8 PRINT_FREQ 5", launcher=ONE),
+    Program("vq-autoencoder", "training, codes told apart in each step", "lucidrains/vector-quantize-pytorch",
+            "autoencoder.py --train_iter 400", folder="examples", environment={"PYTHONPATH": ".", "HOME": "."},
+            data={"examples/data/fashion_mnist": "mnist"}),
     # Detection
     Program("torchvision-detection", "detection: training", "chanwutk/vision_references",
             "train.py --data-path {data}/coco --dataset coco --model fasterrcnn_mobilenet_v3_large_320_fpn --epochs 1"
@@ -413,6 +441,10 @@ PROGRAMS = (
             "Megvii-BaseDetection/YOLOX",
             "tools/train.py -n yolox-nano -d 1 -b 8 --fp16 max_epoch 4 no_aug_epochs 1 warmup_epochs 1 eval_interval 2"
             " data_dir {data}/coco test_conf 0.00005", environment={"PYTHONPATH": "."}, seconds=150),
+    Program("yolov8-pt", "detection: AMP with accumulation, an EMA model, its evaluation and a checkpoint an epoch",
+            "jahongir7174/YOLOv8-pt", "main.py --train --epochs 3 --input-size 320 --batch-size 16",
+            environment={"TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1"},
+            data={f"../Dataset/COCO/{name}": f"boxes/{name}" for name in BOXES}),
     # Adversarial networks
     Program("dcgan", "two networks in turn, pictures and weights at the end of an epoch", "pytorch/examples",
             "main.py --dataset fake --niter 2 --accel --manualSeed 1", folder="dcgan"),
@@ -441,6 +473,14 @@ PROGRAMS = (
             "main.py --dataset RaFD --rafd_image_dir {data}/imagefolder/train --rafd_crop_size 96 --image_size 64"
             " --c_dim 10 --num_workers 4 --num_iters 300 --num_iters_decay 100 --lr_update_step 50 --sample_step 100"
             " --model_save_step 150 --use_tensorboard False"),
+    Program("cut", "three networks, one of which is made from the first batch; losses every 20 steps",
+            "taesungp/contrastive-unpaired-translation",
+            "train.py --dataroot datasets/one --name one --CUT_mode CUT --display_id 0 --n_epochs 1 --n_epochs_decay 1"
+            " --load_size 72 --crop_size 64 --ngf 16 --ndf 16 --print_freq 20 --save_latest_freq 100 --display_freq 40",
+            data={"datasets/one/trainA": "imagefolder/train/c0", "datasets/one/trainB": "imagefolder/train/c1"}),
+    Program("ignite-dcgan", "Ignite: two networks, pictures and a checkpoint an epoch", "pytorch/ignite",
+            "dcgan.py --dataset fake --dataroot . --batch-size 2 --epochs 3 --output-dir out", folder="examples/gan",
+            environment={"PYTHONPATH": "."}),
     # Reinforcement learning
     Program("cleanrl-ppo", "rollouts, updates", "vwxyzjn/cleanrl", "cleanrl/ppo.py --total-timesteps 6000"),
     Program("cleanrl-dqn", "a policy's steps, an update every tenth", "vwxyzjn/cleanrl",
@@ -462,6 +502,9 @@ PROGRAMS = (
     Program("td3", "a policy's steps with an update each, of the actor every second; evaluation before the first",
             "sfujim/TD3", "main.py --env Pendulum-v1 --start_timesteps 1000 --eval_freq 1500 --max_timesteps 4500",
             data={"gym.py": "old_gym/gym.py"}),
+    Program("td7", "a policy's steps, an episode's updates after it; evaluation before the first, weights copied",
+            "sfujim/TD7", "main.py --env Pendulum-v1 --timesteps_before_training 1000 --eval_freq 2000 --eval_eps 2"
+            " --max_timesteps 2400", data={"gym.py": "old_gym/gym.py"}),
     Program("tetris", "a game: a policy's steps, an update at the end of each", "uvipen/Tetris-deep-Q-learning-pytorch",
             "train.py --num_epochs 150 --replay_memory_size 3000 --num_decay_epochs 100",
             data={"cv2.py": "no_window/cv2.py"}),
@@ -488,6 +531,8 @@ PROGRAMS = (
             "main.py --epochs 25", data={"dataset/MUTAG": "molecules"}),
     Program("gcnii", "training of a deep network on one graph, validates in each step and may stop early; test",
             "chennnM/GCNII", "train.py --layer 16 --epochs 400 --patience 200 --test"),
+    Program("sgc", "one product with the graph, 100 steps that wait for nothing, two tests", "Tiiiger/SGC",
+            "citation.py --dataset cora"),
     # Trainers
     Program("lightning-imagenet", "Lightning: sanity check, training, validation", "Lightning-AI/pytorch-lightning",
             "imagenet.py fit --model.data_path {data}/imagefolder --model.arch resnet18 --model.batch_size 32"
@@ -509,6 +554,15 @@ PROGRAMS = (
             "cv_example.py --data_dir {data}/pets", folder="examples", environment=HUB,
             launcher="-m accelerate.commands.launch --num_processes 1 --num_machines 1 --mixed_precision no"
             " --dynamo_backend no"),
+    Program("skorch", "skorch and accelerate: two trainings of a cross-validation, three short epochs each",
+            "skorch-dev/skorch", "run-with-skorch.py", folder="examples/accelerate-multigpu"),
+    Program("trl-grpo", "a trainer of trl's: generates what it rewards, then trains on it; evaluation",
+            "huggingface/trl",
+            "trl/scripts/grpo.py --model_name_or_path {data}/tiny_llama --dataset_name {data}/prompts --reward_funcs"
+            " rewards.words --output_dir out --max_steps 24 --per_device_train_batch_size 8 --num_generations 4"
+            " --max_completion_length 24 --eval_strategy steps --eval_steps 8 --per_device_eval_batch_size 8"
+            " --logging_steps 4 --report_to none --bf16 False --seed 1",
+            environment={"PYTHONPATH": ".", **HUB}, data={"rewards.py": "prompts/rewards.py"}),
     Program("lightning-hydra", "Lightning by Hydra: sanity check, training, validation, test of the best checkpoint",
             "ashleve/lightning-hydra-template", "src/train.py trainer=gpu trainer.max_epochs=2 seed=1",
             data={"data": "mnist60k"}, environment={"TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1"}),

@@ -34,7 +34,7 @@ from syncscope.schema.recording import SiteEvent
 MOST_ENTERED = 10_000
 """Changes of phase inside of one window that are told apart."""
 
-RARE_INSIDE = ("evaluate", "generate", "checkpoint")
+SELDOM_INSIDE = ("evaluate", "generate", "rollout", "checkpoint")
 """Phases in the midst of another one's step, after which the rest of that is counted."""
 
 REST = 0.25
@@ -143,14 +143,14 @@ class Counter(Counted):
             return
         self._settle()
         if before.number in self.tally.phases:
-            self.tally.phases[before.number].leave(after.number, self._mark, self._account.prices)
+            self.tally.phases[before.number].leave(after.number, self._mark, self._account.prices, self._paused)
         self._state = self.tally.of(after)
         if self._suspended and len(self._entered) < MOST_ENTERED:
             self._entered.append((time.time_ns(), after.number))
         rest = False
         if self._state.stepless:
             self._state.begin_block()  # each time that the program enters it is one
-        elif before.kind in RARE_INSIDE and not self._suspended:
+        elif before.kind in SELDOM_INSIDE and not self._suspended:
             rest = self._count_rest(self._state)
         if not self._suspended:
             self._apply(self._state, begins=rest)
@@ -315,16 +315,18 @@ class Counter(Counted):
         """The program is back in the midst of a step, after an evaluation, say. Count the rest of it, where the step is
         not counted anyway: what is done with the results comes once an evaluation. Returns whether it is counted."""
         sampling = state.sampling
+        if sampling.counts_last:
+            return self._paused  # by what came in between
         left = sampling.left - (state.phase.steps - state.since)
-        since, state.back_ns = state.back_ns, self._mark
-        if (sampling.on and not self._paused) or left <= 0 or sampling.counts_last:
+        if left <= 0 or not state.affords_rest(REST, self._mark, self._account.prices):
             return False
-        if not sampling.affords_last(1, REST * (self._mark - since), self._account.prices):
+        if sampling.on and not self._paused and self._may_spend(state) > 0:
             return False
         self._end_block(state)
         state.begin_block()
         sampling.count_last(left)
         state.stand_for_itself()
+        state.begin_rest(self._mark)
         return True
 
     def _choose_block(self, state: PhaseTally, steps: int) -> None:
@@ -375,12 +377,17 @@ class Counter(Counted):
         state.sampling.left = max(int(min(lacking / CAP, STEADY_NS) / max(step_ns, 1)), 1)
         state.choose_weight()
 
+    def _may_spend(self, state: PhaseTally) -> float:
+        """What counting this block of ``state`` may cost from now on, in ns."""
+        expected = state.sampling.left * state.sampling.averages.cost
+        return self._account.allow(expected, state.block_ns, state.block_cost_ns, self._is_rare(state))
+
     def _apply(self, state: PhaseTally, begins: bool = False) -> None:
         """Switch counting on or off, as the phase has it. Where it had to stop, it goes on when a step ``begins``, and
         never inside of one, which would be counted in part."""
         sampling = state.sampling
         expected = sampling.left * sampling.averages.cost
-        allowed = self._account.allow(expected, state.block_ns, state.block_cost_ns, self._is_rare(state))
+        allowed = self._may_spend(state)
         fresh = allowed < FRESH_NS and self._may_be_rare(state) and allowed < state.fresh_ns
         if fresh:
             allowed = self._account.limit_to(state.fresh_ns)

@@ -60,8 +60,10 @@ class PhaseTally:
         """Steps that were counted in part, because counting stopped in the middle of them."""
         self.cuts = 0
         """Of them, those since the last whole one."""
-        self.back_ns = 0
-        """When the program came back from a rare phase in the midst of a step, the last time."""
+        self._rest_of = -1
+        """The latest step whose rest was counted by itself, ..."""
+        self._rest_ns = self._rest_before_ns = 0
+        """... and when that began, and for the step before it."""
         self.cut = False
         """Counting stopped in the middle of a step, because it came to cost too much."""
 
@@ -85,14 +87,28 @@ class PhaseTally:
         """What must be allowed for counting to go on once it has stopped."""
         return PAUSE_NS << min(self.cuts, MOST_CUTS)
 
-    def leave(self, follower: int, now_ns: int, prices: Prices) -> None:
-        """The program leaves the phase for the one with the number ``follower``."""
-        self.stays.leave(
-            self.phase.steps,
-            follower,
-            now_ns,
-            lambda steps, round_ns: self.sampling.affords_last(steps, round_ns, prices),
-        )
+    def leave(self, follower: int, now_ns: int, prices: Prices, paused: bool) -> None:
+        """The program leaves the phase for the one with the number ``follower``. ``paused``: counting has stopped, also
+        for phases of which all steps are counted."""
+        sampling = self.sampling
+
+        def affords(steps: int, round_ns: int) -> bool:
+            needed = paused or sampling.counts_last or sampling.one_in > 1
+            return needed and sampling.affords_last(steps, round_ns, prices)
+
+        self.stays.leave(self.phase.steps, follower, now_ns, affords)
+
+    def affords_rest(self, share: float, now_ns: int, prices: Prices) -> bool:
+        """Whether the rest of the step that is under way may be counted by itself from ``now_ns`` on. That may take
+        ``share`` of what the last steps of stays may, since the rest of an earlier step was."""
+        before_ns = self._rest_before_ns if self._rest_of == self.phase.steps else self._rest_ns
+        return self.sampling.affords_last(1, share * (now_ns - before_ns), prices)
+
+    def begin_rest(self, now_ns: int) -> None:
+        """The rest of the step that is under way is counted by itself, perhaps not for the first time."""
+        if self._rest_of != self.phase.steps:
+            self._rest_of, self._rest_before_ns = self.phase.steps, self._rest_ns
+        self._rest_ns = now_ns
 
     def begin(self) -> None:
         """Counting begins with the step that the phase is in."""

@@ -198,10 +198,8 @@ class Sampling:
             self.on, self.left = True, self._together
 
     def affords_last(self, steps: int, round_ns: float, prices: Prices) -> bool:
-        """Whether the last ``steps`` of a stay are to be counted by themselves, and not drawn. Stays come every
+        """Whether the last ``steps`` of a stay may be counted by themselves, and not drawn. Stays come every
         ``round_ns``."""
-        if self.one_in == 1:
-            return False
         cost = (self._last_ns or steps * self.averages.cost) + prices.switch + prices.out * self.out
         return cost <= LAST * round_ns
 

@@ -7,6 +7,7 @@ import random
 import pytest
 
 from syncscope.collect.count.stays import FEWEST, Stays
+from syncscope.schema.counting import PhaseKind
 from tests.collect.count.program import MS, PRICES, Phase, Run, running, wait
 from tests.collect.count.test_rare_phases import SECOND, counts, step
 
@@ -164,3 +165,57 @@ def test_what_is_asked_is_the_time_from_leaving_to_leaving() -> None:
     for now_ns, steps in ((10, 5), (30, 5), (50, 10), (75, 15)):
         stays.leave(steps, 2, now_ns, may_foresee)
     assert asked == [40, 25]
+
+
+def overspend(run: Run) -> None:
+    """Following the phases took far more than counting may take, so counting stops wherever nothing is rare."""
+    run.counter._account.cost_ns += 0.02 * run.now + 100 * MS
+
+
+@pytest.mark.parametrize("kind", ["evaluate", "rollout"])
+@pytest.mark.parametrize("reads", [False, True], ids=["", "reads weights"])
+def test_a_model_that_is_moved_after_an_evaluation_is_counted_also_where_counting_had_to_stop(
+    kind: PhaseKind, reads: bool
+) -> None:
+    """The training's own waits are so rare that no steps of it are drawn. Between two trainings the program reads
+    weights, perhaps, and moves them."""
+    with running(random.Random(1).random, before_ns=SECOND) as run:
+        train, other, checkpoint = Phase(1), Phase(2, kind), Phase(3, "checkpoint")
+        for _ in range(3):
+            run.enter(train)
+            for _ in range(200):
+                step(run, 1, 8 * MS)
+            overspend(run)
+            run.enter(other)
+            for _ in range(30):
+                step(run, 1, 5 * MS)
+            run.enter(train)
+            if reads:
+                run.now += MS // 5
+                run.enter(checkpoint)
+                run.now += 40 * MS
+                run.enter(train)
+            tail(run, 100, 10 * MS)
+        assert run.counter.tally.of(train).sampling.one_in == 1
+        moves = max((each for each in run.counter.waits() if each.phase == 1), key=lambda each: each.count / each.steps)
+        assert moves.count == 300
+
+
+def test_what_follows_each_rollout_is_counted_also_where_counting_had_to_stop() -> None:
+    """A policy on the CPU waits in none of its steps, and goes to the device after the last."""
+    stays = 12
+    with running(random.Random(1).random, before_ns=SECOND) as run:
+        rollout, train = Phase(1, "rollout"), Phase(2)
+        for _ in range(stays):
+            run.enter(rollout)
+            for _ in range(600):
+                run.step(MS // 4)
+            tail(run, 14, 2 * MS)
+            run.enter(train)
+            for _ in range(200):
+                step(run, 1, 5 * MS)
+            overspend(run)
+        assert run.counter.tally.of(rollout).sampling.one_in == 1
+        (moves,) = (each for each in run.counter.waits() if each.phase == 1)
+        assert moves.count >= 14 * (stays - 3)  # not before two stays had as many steps
+        assert moves.estimate == moves.count or moves.estimate == pytest.approx(14 * stays, rel=0.2)
