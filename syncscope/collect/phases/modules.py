@@ -171,7 +171,7 @@ class ModuleCalls:
         # Most calls have one argument. To pass on a tuple and a dictionary takes as long as all the rest. A profiler of
         # the program's that records stacks takes the ``self`` of whatever is ``Module.__call__``, or crashes.
         def call(self: Any, first: Any = NOTHING, /, *others: Any, **named: Any) -> Any:
-            single = not others and not named and first is not NOTHING
+            single = False if others or named else first is not NOTHING  # a branch: Dynamo knows no ``not`` of a tuple
             passes = looks = False
             if not traced() and not expected.busy:  # Dynamo must see nothing that changes
                 if expected.quick:

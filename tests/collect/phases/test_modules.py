@@ -285,3 +285,29 @@ def test_dynamo_reads_nothing_that_changes_in_each_step(run: Any, monkeypatch: p
         work(X)
     assert len(compiled) == 1
     torch._dynamo.reset()
+
+
+@pytest.mark.parametrize("often", [0, 40], ids=["wide", "narrow"])
+def test_compiled_code_calls_modules_with_any_arguments(run: Any, monkeypatch: pytest.MonkeyPatch, often: int) -> None:
+    """A function compiled as one graph cannot be left where Dynamo does not know what ours does."""
+    monkeypatch.undo()
+
+    class Sum(torch.nn.Module):  # type: ignore[misc, name-defined]
+        def forward(self, first: Any, *others: Any, last: Any = None) -> Any:
+            return sum(others, first) if last is None else sum(others, first) * last
+
+    net = Sum()
+    for _ in range(often):
+        net(X)
+    torch._dynamo.reset()
+    one, two = torch.ones(2, 3), torch.ones(3)
+    for work in (
+        lambda x, y: net(x),
+        lambda x, y: net(x, y),
+        lambda x, y: net(x, y, y),
+        lambda x, y: net(x, last=y),
+        lambda x, y: net(x, y, last=y),
+        lambda x, y: net(first=x),
+    ):
+        assert torch.equal(torch.compile(work, backend="eager", fullgraph=True)(one, two), work(one, two))
+    torch._dynamo.reset()
