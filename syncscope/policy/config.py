@@ -144,7 +144,7 @@ def _settings(start: Path, config: Path | None) -> tuple[Settings, Path | None]:
     for parent in (folder, *folder.parents):
         for name in (OWN_FILE, SHARED_FILE):
             path = parent / name
-            if path.is_file():
+            if path.is_file() and (name == OWN_FILE or TABLE[-1] in _text(path)):
                 table = _table(path)
                 if table is not None:
                     return _convert(table, path), path
@@ -153,15 +153,12 @@ def _settings(start: Path, config: Path | None) -> tuple[Settings, Path | None]:
 
 def _table(path: Path) -> dict[str, Any] | None:
     """The file's table; ``None`` for a pyproject.toml without one."""
-    text = _text(path)
-    if path.name == SHARED_FILE and TABLE[-1] not in text:
-        return None
     if sys.version_info >= (3, 11):  # takes as long as all else here, and most projects have no table
         import tomllib
     else:
         import tomli as tomllib
     try:
-        document: Any = tomllib.loads(text)
+        document: Any = tomllib.loads(_text(path))
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(path, f"not TOML: {error}") from None
     except RecursionError:

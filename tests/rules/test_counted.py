@@ -8,6 +8,7 @@ import pytest
 from msgspec.json import encode
 
 from syncscope.analysis.analyze import analyze_timelines
+from syncscope.report.cards import make_cards
 from syncscope.rules import find
 from syncscope.rules.base.counted import BETWEEN, OTHER_PHASE, OTHER_STEPS, PASSED, Frequency, quantile
 from syncscope.schema.findings import Finding, fingerprint
@@ -136,6 +137,13 @@ class TestLinesWithoutAWindow:
     def test_a_blocking_copy_of_pageable_memory_has_both_rules_as_in_a_window(self) -> None:
         found = only_counted(line(1, "x.to(d)"), name="Tensor.to", direction="HtoD", pageable=True)
         assert [(one.rule, one.run_per_step) for one in found] == [("SYN101", 1.0), ("CPY201", 1.0)]
+
+    def test_both_rules_of_a_blocking_copy_share_a_card(self) -> None:
+        wait, copy = found = only_counted(line(1, "x.to(d)"), name="Tensor.to", direction="HtoD", pageable=True)
+        assert (wait.related, copy.related) == ((copy.fingerprint,), (wait.fingerprint,))
+        assert [card.tags for card in make_cards(found)] == [
+            (("SYN101", "blocking-copy"), ("CPY201", "pageable-copy")),
+        ]
 
     def test_a_print_is_one_finding_at_the_line_that_prints(self) -> None:
         inside = "<site-packages>/torch/_tensor_str.py"

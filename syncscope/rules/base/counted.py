@@ -183,7 +183,17 @@ def add_run(hits: Sequence[Hit], timeline: Timeline, rules: Sequence[RankRule]) 
             finding = _with_frequency(hit, finding, line, len(waits[id(line)]), finding.rule in several)
         counted.append(replace(hit, finding=finding))
     unseen = [one for one in lines if id(one) not in known]
-    return counted + [Hit(_found(one, timeline, rule)) for one in unseen for rule in _claimants(one, rules)]
+    return counted + [Hit(finding) for one in unseen for finding in _found_by_all(one, timeline, rules)]
+
+
+def _found_by_all(line: CountedLine, timeline: Timeline, rules: Sequence[RankRule]) -> list[Finding]:
+    """What each rule that claims a line that no window recorded finds of it. All are about the same waits."""
+    findings = [_found(line, timeline, rule) for rule in _claimants(line, rules)]
+    codes = [finding.fingerprint for finding in findings]
+    return [
+        msgspec.structs.replace(finding, related=tuple(code for code in codes if code != finding.fingerprint))
+        for finding in findings
+    ]
 
 
 def _claimants(line: CountedLine, rules: Sequence[RankRule]) -> list[RankRule]:
