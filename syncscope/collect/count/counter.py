@@ -363,8 +363,13 @@ class Counter(Counted):
             if lacking > 0:
                 sampling.postpone(math.ceil(lacking / (CAP * averages.length)))
 
+    @property
+    def _phases_ns(self) -> int:
+        """The time since the first phase began."""
+        return self._account.time_ns - self.tally.start_ns
+
     def _may_be_rare(self, state: PhaseTally) -> bool:
-        return state.may_be_rare(self._account.time_ns - self.tally.start_ns)
+        return state.may_be_rare(self._phases_ns)
 
     def _is_rare(self, state: PhaseTally) -> bool:
         """Whether counting ``state`` may take what is kept for what is rare. A phase that may be rare and is counted in
@@ -388,9 +393,9 @@ class Counter(Counted):
         sampling = state.sampling
         expected = sampling.left * sampling.averages.cost
         allowed = self._may_spend(state)
-        fresh = allowed < FRESH_NS and self._may_be_rare(state) and allowed < state.fresh_ns
+        fresh = allowed < FRESH_NS and allowed < state.fresh_ns(self._phases_ns)
         if fresh:
-            allowed = self._account.limit_to(state.fresh_ns)
+            allowed = self._account.limit_to(state.fresh_ns(self._phases_ns))
         if self._paused:
             inside = not (begins or state.stepless or not state.phase.steps)
             enough = expected if sampling.counts_last else 1 if fresh else state.enough_ns

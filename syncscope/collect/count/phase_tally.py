@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from syncscope.collect.count.account import Prices
 from syncscope.collect.count.phase import Phase
 from syncscope.collect.count.places import ITSELF, Key, Place
@@ -22,8 +24,9 @@ ones. After a pause of hundreds, the first step may be the first of an epoch, wh
 left are those of the next blocks, or of all."""
 
 FRESH_NS = 1_000_000
-"""What counting a phase that may be rare may cost, however much was spent before: a program may save a checkpoint just
-once, when all is spent."""
+"""What counting a phase may cost, however much was spent before: a program may save a checkpoint just once, when all is
+spent, or train for ten steps. Where all steps of a phase are not to be counted, that is so after its first one: all
+that is made once, such as compiled code, is made in it."""
 
 RARE_SHARE = 0.05
 """Of the time since the first phase began: what a phase other than training takes at most where it is rare."""
@@ -55,7 +58,9 @@ class PhaseTally:
         self.time_ns = 0
         self.counted_ns = 0
         self.cost_ns = 0.0
-        """What counting it has cost so far."""
+        """What counting it has cost so far, ..."""
+        self._first_cost_ns = -math.inf
+        """... and until its first step ended."""
         self.parts = 0
         """Steps that were counted in part, because counting stopped in the middle of them."""
         self.cuts = 0
@@ -77,10 +82,10 @@ class PhaseTally:
         kind = self.phase.kind
         return self.stepless or kind == "evaluate" or (kind != "train" and self.time_ns <= RARE_SHARE * time_ns)
 
-    @property
-    def fresh_ns(self) -> float:
-        """What may still be spent on the phase, however much was spent before, if it may be rare."""
-        return max(FRESH_NS - self.cost_ns, 0.0)
+    def fresh_ns(self, time_ns: int) -> float:
+        """What may still be spent on the phase, however much was spent before. Phases took ``time_ns`` so far."""
+        spent = self.cost_ns if self.may_be_rare(time_ns) else self.cost_ns - self._first_cost_ns
+        return max(FRESH_NS - spent, 0.0)
 
     @property
     def enough_ns(self) -> int:
@@ -172,6 +177,8 @@ class PhaseTally:
 
     def end_steps(self, counted: int, left_out: int) -> None:
         """Steps are over, of which some were counted."""
+        if self._first_cost_ns < 0:
+            self._first_cost_ns = self.cost_ns
         self.counted_steps += counted
         self.cuts = 0 if counted else self.cuts
         self.skipped += left_out

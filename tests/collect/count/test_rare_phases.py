@@ -247,3 +247,35 @@ def test_the_rest_of_a_step_is_not_counted_where_evaluations_follow_each_other_c
         looks = min((each for each in run.counter.waits() if each.phase == 1), key=lambda each: each.count)
         assert run.counter.one_in(train) > 5
         assert looks.count < 1_000
+
+
+def test_a_training_of_ten_steps_is_counted_after_a_compilation_that_cost_more_than_counting_may() -> None:
+    """All but its first step, in which it is compiled."""
+    with running(random.Random(1).random) as run:
+        train, evaluate = Phase(1), Phase(2, "evaluate")
+        run.counter._account.cost_ns += SECOND
+        for number in range(10):
+            if number % 5 == 0:
+                run.enter(evaluate)
+                for _ in range(20):
+                    step(run, 3, 4 * MS)
+            run.enter(train)
+            if number == 0:
+                run.now += 50 * SECOND
+                for _ in range(10_000):
+                    wait()
+                    run.now += WARNING * run.counting
+            step(run, 4, 15 * MS)
+        assert run.counter.counted_steps(train) == 9
+        assert counts(run, 1)[-1] == 9 * 4
+        account = run.counter._account
+        assert account.cost_ns - SECOND < 2 * FRESH_NS + RARE * run.now
+
+
+def test_a_training_in_which_all_is_spent_costs_no_more_than_a_phase_that_is_new() -> None:
+    with running(random.Random(1).random) as run:
+        train = run.enter(Phase(1))
+        run.counter._account.cost_ns += 100 * SECOND
+        cost = sum(step(run, 100, 15 * MS) for _ in range(1_000))
+        assert run.counter.counted_steps(train) > 1
+        assert cost < 2 * FRESH_NS
