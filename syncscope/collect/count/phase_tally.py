@@ -8,7 +8,7 @@ from syncscope.collect.count.account import Prices
 from syncscope.collect.count.phase import Phase
 from syncscope.collect.count.places import ITSELF, Key, Place
 from syncscope.collect.count.sampling import Draw, Sampling
-from syncscope.collect.count.stays import Stays
+from syncscope.collect.count.stays import FEWEST, Stays
 from syncscope.schema.counting import PhaseKind
 
 ALWAYS: frozenset[PhaseKind] = frozenset({"start", "epoch end", "checkpoint"})
@@ -65,6 +65,8 @@ class PhaseTally:
         """Steps that were counted in part, because counting stopped in the middle of them."""
         self.cuts = 0
         """Of them, those since the last whole one."""
+        self._back_at = -FEWEST
+        """The step in the midst of which the program last came back."""
         self._rest_of = -1
         """The latest step whose rest was counted by itself, ..."""
         self._rest_ns = self._rest_before_ns = 0
@@ -103,6 +105,13 @@ class PhaseTally:
 
         self.stays.leave(self.phase.steps, follower, now_ns, affords)
 
+    def comes_back(self) -> bool:
+        """The program is back in the midst of a step. Returns whether it comes back in so many steps that such a step
+        is like the others."""
+        steps, before = self.phase.steps, self._back_at
+        self._back_at = steps
+        return 0 < steps - before < FEWEST
+
     def affords_rest(self, share: float, now_ns: int, prices: Prices) -> bool:
         """Whether the rest of the step that is under way may be counted by itself from ``now_ns`` on. That may take
         ``share`` of what the last steps of stays may, since the rest of an earlier step was."""
@@ -128,6 +137,7 @@ class PhaseTally:
         self.weight, self.skipped, self._owed = 1.0, 0.0, 0.0
         self._alone, self._drawn, self._stood_for = 0, 0.0, 0.0
         self.stays.begin_again(self.phase.steps)
+        self._back_at, self._rest_of = -FEWEST, -1
         self.begin()
         for place in self.places:
             place.begin_again()
@@ -172,7 +182,10 @@ class PhaseTally:
             self.weight += self._owed / steps
 
     def stand_for_itself(self) -> None:
-        """A step begins, or the rest of one, that stands for no other one."""
+        """A step begins, or the rest of one, that stands for no other one. Nor does what was counted of it so far."""
+        for place in self.places:
+            if place.step == self.phase.steps:
+                place.weight = ITSELF
         self.weight, self.skipped, self._owed = ITSELF, self.skipped + self._owed, 0.0
 
     def end_steps(self, counted: int, left_out: int) -> None:
