@@ -319,8 +319,8 @@ class Counter(Counted):
             return self._paused  # by what came in between
         if often and sampling.on and not self._paused:
             return False
-        left = sampling.left - (state.phase.steps - state.since)
-        if left <= 0 or not state.affords_rest(REST, self._mark, self._account.prices):
+        left, account = sampling.left - (state.phase.steps - state.since), self._account
+        if left <= 0 or not state.affords_rest(REST, self._mark, account.prices, account.rare_left_ns):
             return False
         self._end_block(state)
         state.begin_block()

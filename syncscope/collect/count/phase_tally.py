@@ -7,7 +7,7 @@ import math
 from syncscope.collect.count.account import Prices
 from syncscope.collect.count.phase import Phase
 from syncscope.collect.count.places import ITSELF, Key, Place
-from syncscope.collect.count.sampling import Draw, Sampling
+from syncscope.collect.count.sampling import LAST, Draw, Sampling
 from syncscope.collect.count.stays import FEWEST, Stays
 from syncscope.schema.counting import PhaseKind
 
@@ -27,6 +27,10 @@ FRESH_NS = 1_000_000
 """What counting a phase may cost, however much was spent before: a program may save a checkpoint just once, when all is
 spent, or train for ten steps. Where all steps of a phase are not to be counted, that is so after its first one: all
 that is made once, such as compiled code, is made in it."""
+
+SELDOM_NS, SELDOM_PART = 500_000_000, 1 / 16
+"""What comes once in so long may take so much of what is left for what is rare: a program that makes a model every
+other second moves a hundred weights each time."""
 
 RARE_SHARE = 0.05
 """Of the time since the first phase began: what a phase other than training takes at most where it is rare."""
@@ -112,11 +116,14 @@ class PhaseTally:
         self._back_at = steps
         return 0 < steps - before < FEWEST
 
-    def affords_rest(self, share: float, now_ns: int, prices: Prices) -> bool:
+    def affords_rest(self, share: float, now_ns: int, prices: Prices, spare_ns: float) -> bool:
         """Whether the rest of the step that is under way may be counted by itself from ``now_ns`` on. That may take
-        ``share`` of what the last steps of stays may, since the rest of an earlier step was."""
+        ``share`` of what the last steps of stays may, since the rest of an earlier step was. Where it comes seldom, it
+        may also take a part of ``spare_ns``, which is left for what is rare."""
         before_ns = self._rest_before_ns if self._rest_of == self.phase.steps else self._rest_ns
-        return self.sampling.affords_last(1, share * (now_ns - before_ns), prices)
+        passed_ns = now_ns - before_ns
+        spare_ns = SELDOM_PART * spare_ns if passed_ns >= SELDOM_NS else 0.0
+        return self.sampling.last_price(1, prices) <= max(share * LAST * passed_ns, spare_ns)
 
     def begin_rest(self, now_ns: int) -> None:
         """The rest of the step that is under way is counted by itself, perhaps not for the first time."""

@@ -322,3 +322,23 @@ def test_steps_that_evaluate_one_and_all_are_like_each_other() -> None:
         (found,) = (each for each in run.counter.waits() if each.phase == 1)
         assert run.counter.one_in(train) > 1
         assert found.estimate == pytest.approx(600 * 40, rel=0.1)
+
+
+def test_models_that_are_made_and_moved_in_turn_are_counted_every_time() -> None:
+    """A hundred waits every other second are more than the rests of steps may take of the time."""
+    with running(random.Random(1).random, before_ns=5 * SECOND) as run:
+        train, evaluate = Phase(1), Phase(2, "evaluate")
+        for _ in range(10):
+            run.enter(train)
+            for _ in range(25):
+                step(run, 5, 40 * MS)
+            run.enter(evaluate)
+            for _ in range(20):
+                step(run, 5, 10 * MS)
+            run.enter(train)
+            for _ in range(136):
+                wait()
+                run.now += MS // 10 + WARNING * run.counting
+            run.counter._account.cost_ns += SECOND // 10
+        (moves,) = (each for each in run.counter.waits() if each.phase == 1 and each.count / each.steps > 5)
+        assert moves.count == moves.estimate == 10 * 136
