@@ -312,15 +312,15 @@ class Counter(Counted):
             self._take_out()
 
     def _count_rest(self, state: PhaseTally) -> bool:
-        """The program is back in the midst of a step, after an evaluation, say. Count the rest of it, where the step is
-        not counted anyway: what is done with the results comes once an evaluation. Returns whether it is counted."""
-        sampling = state.sampling
+        """The program is back in the midst of a step, after an evaluation, say. Count the rest of it by itself: what is
+        done with the results comes once an evaluation, and in no step that is left out. Returns whether that is so."""
+        sampling, often = state.sampling, state.comes_back()
         if sampling.counts_last:
             return self._paused  # by what came in between
-        left = sampling.left - (state.phase.steps - state.since)
-        if left <= 0 or not state.affords_rest(REST, self._mark, self._account.prices):
+        if often and sampling.on and not self._paused:
             return False
-        if sampling.on and not self._paused and self._may_spend(state) > 0:
+        left, account = sampling.left - (state.phase.steps - state.since), self._account
+        if left <= 0 or not state.affords_rest(REST, self._mark, account.prices, account.rare_left_ns):
             return False
         self._end_block(state)
         state.begin_block()
@@ -363,8 +363,13 @@ class Counter(Counted):
             if lacking > 0:
                 sampling.postpone(math.ceil(lacking / (CAP * averages.length)))
 
+    @property
+    def _phases_ns(self) -> int:
+        """The time since the first phase began."""
+        return self._account.time_ns - self.tally.start_ns
+
     def _may_be_rare(self, state: PhaseTally) -> bool:
-        return state.may_be_rare(self._account.time_ns - self.tally.start_ns)
+        return state.may_be_rare(self._phases_ns)
 
     def _is_rare(self, state: PhaseTally) -> bool:
         """Whether counting ``state`` may take what is kept for what is rare. A phase that may be rare and is counted in
@@ -377,20 +382,15 @@ class Counter(Counted):
         state.sampling.left = max(int(min(lacking / CAP, STEADY_NS) / max(step_ns, 1)), 1)
         state.choose_weight()
 
-    def _may_spend(self, state: PhaseTally) -> float:
-        """What counting this block of ``state`` may cost from now on, in ns."""
-        expected = state.sampling.left * state.sampling.averages.cost
-        return self._account.allow(expected, state.block_ns, state.block_cost_ns, self._is_rare(state))
-
     def _apply(self, state: PhaseTally, begins: bool = False) -> None:
         """Switch counting on or off, as the phase has it. Where it had to stop, it goes on when a step ``begins``, and
         never inside of one, which would be counted in part."""
         sampling = state.sampling
         expected = sampling.left * sampling.averages.cost
-        allowed = self._may_spend(state)
-        fresh = allowed < FRESH_NS and self._may_be_rare(state) and allowed < state.fresh_ns
+        allowed = self._account.allow(expected, state.block_ns, state.block_cost_ns, self._is_rare(state))
+        fresh = allowed < FRESH_NS and allowed < state.fresh_ns(self._phases_ns)
         if fresh:
-            allowed = self._account.limit_to(state.fresh_ns)
+            allowed = self._account.limit_to(state.fresh_ns(self._phases_ns))
         if self._paused:
             inside = not (begins or state.stepless or not state.phase.steps)
             enough = expected if sampling.counts_last else 1 if fresh else state.enough_ns

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 from syncscope.collect.count.account import Prices
 from syncscope.collect.count.phase import Phase
 from syncscope.collect.count.places import ITSELF, Key, Place
-from syncscope.collect.count.sampling import Draw, Sampling
-from syncscope.collect.count.stays import Stays
+from syncscope.collect.count.sampling import LAST, Draw, Sampling
+from syncscope.collect.count.stays import FEWEST, Stays
 from syncscope.schema.counting import PhaseKind
 
 ALWAYS: frozenset[PhaseKind] = frozenset({"start", "epoch end", "checkpoint"})
@@ -22,8 +24,13 @@ ones. After a pause of hundreds, the first step may be the first of an epoch, wh
 left are those of the next blocks, or of all."""
 
 FRESH_NS = 1_000_000
-"""What counting a phase that may be rare may cost, however much was spent before: a program may save a checkpoint just
-once, when all is spent."""
+"""What counting a phase may cost, however much was spent before: a program may save a checkpoint just once, when all is
+spent, or train for ten steps. Where all steps of a phase are not to be counted, that is so after its first one: all
+that is made once, such as compiled code, is made in it."""
+
+SELDOM_NS, SELDOM_PART = 500_000_000, 1 / 16
+"""What comes once in so long may take so much of what is left for what is rare: a program that makes a model every
+other second moves a hundred weights each time."""
 
 RARE_SHARE = 0.05
 """Of the time since the first phase began: what a phase other than training takes at most where it is rare."""
@@ -55,11 +62,15 @@ class PhaseTally:
         self.time_ns = 0
         self.counted_ns = 0
         self.cost_ns = 0.0
-        """What counting it has cost so far."""
+        """What counting it has cost so far, ..."""
+        self._first_cost_ns = -math.inf
+        """... and until its first step ended."""
         self.parts = 0
         """Steps that were counted in part, because counting stopped in the middle of them."""
         self.cuts = 0
         """Of them, those since the last whole one."""
+        self._back_at = -FEWEST
+        """The step in the midst of which the program last came back."""
         self._rest_of = -1
         """The latest step whose rest was counted by itself, ..."""
         self._rest_ns = self._rest_before_ns = 0
@@ -77,10 +88,10 @@ class PhaseTally:
         kind = self.phase.kind
         return self.stepless or kind == "evaluate" or (kind != "train" and self.time_ns <= RARE_SHARE * time_ns)
 
-    @property
-    def fresh_ns(self) -> float:
-        """What may still be spent on the phase, however much was spent before, if it may be rare."""
-        return max(FRESH_NS - self.cost_ns, 0.0)
+    def fresh_ns(self, time_ns: int) -> float:
+        """What may still be spent on the phase, however much was spent before. Phases took ``time_ns`` so far."""
+        spent = self.cost_ns if self.may_be_rare(time_ns) else self.cost_ns - self._first_cost_ns
+        return max(FRESH_NS - spent, 0.0)
 
     @property
     def enough_ns(self) -> int:
@@ -98,11 +109,21 @@ class PhaseTally:
 
         self.stays.leave(self.phase.steps, follower, now_ns, affords)
 
-    def affords_rest(self, share: float, now_ns: int, prices: Prices) -> bool:
+    def comes_back(self) -> bool:
+        """The program is back in the midst of a step. Returns whether it comes back in so many steps that such a step
+        is like the others."""
+        steps, before = self.phase.steps, self._back_at
+        self._back_at = steps
+        return 0 < steps - before < FEWEST
+
+    def affords_rest(self, share: float, now_ns: int, prices: Prices, spare_ns: float) -> bool:
         """Whether the rest of the step that is under way may be counted by itself from ``now_ns`` on. That may take
-        ``share`` of what the last steps of stays may, since the rest of an earlier step was."""
+        ``share`` of what the last steps of stays may, since the rest of an earlier step was. Where it comes seldom, it
+        may also take a part of ``spare_ns``, which is left for what is rare."""
         before_ns = self._rest_before_ns if self._rest_of == self.phase.steps else self._rest_ns
-        return self.sampling.affords_last(1, share * (now_ns - before_ns), prices)
+        passed_ns = now_ns - before_ns
+        spare_ns = SELDOM_PART * spare_ns if passed_ns >= SELDOM_NS else 0.0
+        return self.sampling.last_price(1, prices) <= max(share * LAST * passed_ns, spare_ns)
 
     def begin_rest(self, now_ns: int) -> None:
         """The rest of the step that is under way is counted by itself, perhaps not for the first time."""
@@ -123,6 +144,7 @@ class PhaseTally:
         self.weight, self.skipped, self._owed = 1.0, 0.0, 0.0
         self._alone, self._drawn, self._stood_for = 0, 0.0, 0.0
         self.stays.begin_again(self.phase.steps)
+        self._back_at, self._rest_of = -FEWEST, -1
         self.begin()
         for place in self.places:
             place.begin_again()
@@ -167,11 +189,16 @@ class PhaseTally:
             self.weight += self._owed / steps
 
     def stand_for_itself(self) -> None:
-        """A step begins, or the rest of one, that stands for no other one."""
+        """A step begins, or the rest of one, that stands for no other one. Nor does what was counted of it so far."""
+        for place in self.places:
+            if place.step == self.phase.steps:
+                place.weight = ITSELF
         self.weight, self.skipped, self._owed = ITSELF, self.skipped + self._owed, 0.0
 
     def end_steps(self, counted: int, left_out: int) -> None:
         """Steps are over, of which some were counted."""
+        if self._first_cost_ns < 0:
+            self._first_cost_ns = self.cost_ns
         self.counted_steps += counted
         self.cuts = 0 if counted else self.cuts
         self.skipped += left_out

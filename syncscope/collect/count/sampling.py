@@ -200,8 +200,11 @@ class Sampling:
     def affords_last(self, steps: int, round_ns: float, prices: Prices) -> bool:
         """Whether the last ``steps`` of a stay may be counted by themselves, and not drawn. Stays come every
         ``round_ns``."""
-        cost = (self._last_ns or steps * self.averages.cost) + prices.switch + prices.out * self.out
-        return cost <= LAST * round_ns
+        return self.last_price(steps, prices) <= LAST * round_ns
+
+    def last_price(self, steps: int, prices: Prices) -> float:
+        """What it costs to count the last ``steps`` of a stay by themselves, in ns."""
+        return (self._last_ns or steps * self.averages.cost) + prices.switch + prices.out * self.out
 
     def count_last(self, left: int, steps: int = 1) -> None:
         """Count the ``steps`` that begin now, and after them ``left`` more of those that are planned."""

@@ -217,5 +217,5 @@ def test_what_follows_each_rollout_is_counted_also_where_counting_had_to_stop() 
             overspend(run)
         assert run.counter.tally.of(rollout).sampling.one_in == 1
         (moves,) = (each for each in run.counter.waits() if each.phase == 1)
-        assert moves.count >= 14 * (stays - 3)  # not before two stays had as many steps
-        assert moves.estimate == moves.count or moves.estimate == pytest.approx(14 * stays, rel=0.2)
+        assert moves.estimate is not None
+        assert 14 * (stays - 3) <= moves.estimate <= 14 * stays  # not before two stays had as many steps

@@ -247,3 +247,98 @@ def test_the_rest_of_a_step_is_not_counted_where_evaluations_follow_each_other_c
         looks = min((each for each in run.counter.waits() if each.phase == 1), key=lambda each: each.count)
         assert run.counter.one_in(train) > 5
         assert looks.count < 1_000
+
+
+def test_a_training_of_ten_steps_is_counted_after_a_compilation_that_cost_more_than_counting_may() -> None:
+    """All but its first step, in which it is compiled."""
+    with running(random.Random(1).random) as run:
+        train, evaluate = Phase(1), Phase(2, "evaluate")
+        run.counter._account.cost_ns += SECOND
+        for number in range(10):
+            if number % 5 == 0:
+                run.enter(evaluate)
+                for _ in range(20):
+                    step(run, 3, 4 * MS)
+            run.enter(train)
+            if number == 0:
+                run.now += 50 * SECOND
+                for _ in range(10_000):
+                    wait()
+                    run.now += WARNING * run.counting
+            step(run, 4, 15 * MS)
+        assert run.counter.counted_steps(train) == 9
+        assert counts(run, 1)[-1] == 9 * 4
+        account = run.counter._account
+        assert account.cost_ns - SECOND < 2 * FRESH_NS + RARE * run.now
+
+
+def test_a_training_in_which_all_is_spent_costs_no_more_than_a_phase_that_is_new() -> None:
+    with running(random.Random(1).random) as run:
+        train = run.enter(Phase(1))
+        run.counter._account.cost_ns += 100 * SECOND
+        cost = sum(step(run, 100, 15 * MS) for _ in range(1_000))
+        assert run.counter.counted_steps(train) > 1
+        assert cost < 2 * FRESH_NS
+
+
+@pytest.mark.parametrize("waits", [1, 40], ids=["all steps", "drawn steps"])
+def test_what_is_done_around_an_evaluation_is_no_estimate_for_steps_that_were_left_out(waits: int) -> None:
+    """Not even where the step around it was counted as any other, and then counting had to stop."""
+    with running(random.Random(1).random, before_ns=4 * SECOND) as run:
+        train, evaluate = Phase(1), Phase(2, "evaluate")
+        for epoch in range(12):
+            run.enter(train)
+            for _ in range(100):
+                step(run, waits, 4 * MS)
+            wait()  # the epoch's loss
+            run.enter(evaluate)
+            for _ in range(5):
+                step(run, 1, 4 * MS)
+            run.enter(train)
+            for _ in range(14):
+                wait()  # a model that is moved
+                run.now += WARNING * run.counting
+            if epoch == 1:
+                run.counter._account.cost_ns += 2 * SECOND
+        steps, *around = sorted(
+            (each for each in run.counter.waits() if each.phase == 1), key=lambda each: -(each.estimate or 0)
+        )
+        assert steps.estimate == pytest.approx(12 * 100 * waits, rel=0.1)
+        assert len(around) == 2
+        for each, true in zip(around, (12 * 14, 12), strict=True):
+            assert each.estimate is not None and 0.7 * true < each.count <= each.estimate < 1.1 * true
+
+
+def test_steps_that_evaluate_one_and_all_are_like_each_other() -> None:
+    """What is counted in some of them is an estimate for all."""
+    with running(random.Random(3).random, before_ns=4 * SECOND) as run:
+        train, evaluate = Phase(1), Phase(2, "evaluate")
+        for _ in range(600):
+            run.enter(train)
+            step(run, 40, 20 * MS)
+            run.enter(evaluate)
+            run.now += 100 * MS
+            run.step()
+        (found,) = (each for each in run.counter.waits() if each.phase == 1)
+        assert run.counter.one_in(train) > 1
+        assert found.estimate == pytest.approx(600 * 40, rel=0.1)
+
+
+def test_models_that_are_made_and_moved_in_turn_are_counted_every_time() -> None:
+    """A hundred waits every other second are more than the rests of steps may take of the time."""
+    with running(random.Random(1).random, before_ns=5 * SECOND) as run:
+        train, evaluate = Phase(1), Phase(2, "evaluate")
+        for _ in range(10):
+            run.enter(train)
+            for _ in range(25):
+                step(run, 5, 40 * MS)
+            run.enter(evaluate)
+            for _ in range(20):
+                step(run, 5, 10 * MS)
+            run.enter(train)
+            for _ in range(136):
+                wait()
+                run.now += MS // 10 + WARNING * run.counting
+            run.counter._account.cost_ns += SECOND // 10
+        (moves,) = (each for each in run.counter.waits() if each.phase == 1 and each.count / each.steps > 5)
+        assert moves.count == moves.estimate == 10 * 136
