@@ -142,7 +142,7 @@ def test_a_later_frame_with_the_number_of_one_that_is_over_is_not_in_its_phase(r
         net.eval()
         evaluate()
         places.append(reset())
-    assert places == ["train"] * 3
+    assert places == ["epoch end"] * 3
 
 
 def test_saving_is_a_checkpoint(run: Any) -> None:
