@@ -15,7 +15,8 @@ PhaseKind = Literal["start", "train", "evaluate", "generate", "rollout", "epoch 
 """What the program does. ``start``: before the first phase. ``train``: steps of an optimiser, or calls of a module in
 training. ``evaluate``: calls of a module that is not in training. ``generate``: calls without gradients inside a
 function that generates or samples. ``rollout``: calls without gradients of a module in training. ``epoch end``: from
-the end of a loader of the training to what follows. ``checkpoint``: inside ``torch.save`` and ``torch.load``."""
+the end of a loader of the training, or from an evaluation after its loop, to what follows. ``checkpoint``: inside
+``torch.save`` and ``torch.load``."""
 
 CountedSource = Literal["user", "optimizer", "module", "gradient", "seconds", "none"]
 

@@ -230,7 +230,8 @@ class Counter(Counted):
 
     def add_window(self, phase: Phase, events: Sequence[SiteEvent], boundaries_ns: Sequence[int]) -> None:
         """Add the events of a window that has just recorded steps of ``phase``, which was suspended meanwhile. Those of
-        phases inside of them, such as an evaluation between two epochs, are not the steps' own."""
+        phases inside of them, such as an evaluation between two epochs, are not the steps' own; those of phases without
+        steps, such as a checkpoint, are added to these."""
         steps = len(boundaries_ns) - 1
         state = self.tally.of(phase)
         state.counted_steps += steps
@@ -238,10 +239,15 @@ class Counter(Counted):
         names = self._threads.names()
         first = max(phase.steps - steps, 0)
         for event in events:
+            if event.kind != "warning" and event.name not in WAITING_CALLS:
+                continue
             step = bisect.bisect_left(boundaries_ns, event.end_ns) - 1
-            mine = self._phase_at(event.end_ns) in (None, phase.number)
-            if mine and 0 <= step <= steps and (event.kind == "warning" or event.name in WAITING_CALLS):
+            where = self._phase_at(event.end_ns)
+            inside = self.tally.phases.get(phase.number if where is None else where)
+            if inside is state and 0 <= step <= steps:
                 self.tally.add_event(state, event, first + step, names.get(str(event.tid)))
+            elif inside is not None and inside is not state and inside.stepless:
+                self.tally.add_event(inside, event, inside.phase.steps, names.get(str(event.tid)))
 
     def _phase_at(self, time_ns: int) -> int | None:
         """The number of the phase that the program was in at that time of a window; ``None`` before it."""

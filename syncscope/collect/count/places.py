@@ -136,9 +136,10 @@ class Place:
         steps = self.steps + (now > 0)
         estimate = share * (self.weighted + now * self.weight) + self.alone + now * (self.weight == ITSELF)
         spread = self.spread + now * now * self.weight * (self.weight - 1)
-        if steps:
-            spread += UNSEEN * (count / steps) ** 2 * drawn * (drawn - 1)
         variance = share * share * spread
+        if steps:  # with ``share``, each of them stands for so many times more
+            variance += share * (share - 1) * (self.weighted + now * self.weight) * count / steps
+            variance += UNSEEN * (count / steps) ** 2 * share * drawn * (share * drawn - 1)
         blocked_ns = self.blocked_ns * count // (count + self.cut) if count else self.blocked_ns
         if self.cut > estimate:  # steps that are too dear to be counted whole are told by their parts
             estimate, variance = float(self.cut), variance + (self.cut - estimate) ** 2

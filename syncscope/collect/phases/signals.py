@@ -12,16 +12,21 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable
-from types import FrameType
+from types import FrameType, ModuleType
 from typing import Any, Protocol
 
 from syncscope.collect.features import find
+from syncscope.collect.imports import ImportWatch
 from syncscope.collect.patching import Patches, tracing
 from syncscope.collect.phases.expected import NOBODY
 from syncscope.collect.phases.gradients import GradientCalls
 from syncscope.collect.phases.modules import ModuleCalls
 from syncscope.collect.phases.thread import FollowedThread
 from syncscope.collect.phases.tracker import PhaseTracker
+
+SAVING = ("save_file", "_flatten_as_ptr", "_flatten")
+"""Functions of ``safetensors.torch`` that save, and those in which they copy from the device: others import
+``save_file`` by name before anything is watched."""
 
 _open: weakref.WeakSet[Signals] = weakref.WeakSet()
 
@@ -58,7 +63,8 @@ def optimizers_made(torch: Any) -> bool:
 
 class Signals:
     """Calls ``tracker`` at each step of an optimiser, outermost call of a module, batch of a loader, ``torch.save`` and
-    ``torch.load``, and at each call of ``backward`` and ``grad`` of a program that tells no steps otherwise.
+    ``torch.load``, save of safetensors, and at each call of ``backward`` and ``grad`` of a program that tells no steps
+    otherwise.
 
     ``failure`` says why it stopped doing so, if it had to: the program goes on.
     """
@@ -78,6 +84,7 @@ class Signals:
         self._checkpointing = False
         self._handles: list[Any] = []
         self._patches = Patches()
+        self._imports = ImportWatch((), lambda _: None)
         self._traced: Callable[[], bool] = lambda: False
         self.after_optimizer = self._make_after_optimizer()
         self.user_step = self._make_user_step()
@@ -118,6 +125,7 @@ class Signals:
         self._watch_begins_of_steps()
         self._modules.close()
         self._gradients.close()
+        self._imports.close()
         self._patches.restore()
 
     def forget(self) -> None:
@@ -359,9 +367,15 @@ class Signals:
 
             return around
 
+        def watch_safetensors(module: ModuleType) -> None:
+            for name in SAVING:
+                self._patches.replace(module, name, make)
+
         for module in (torch, torch.serialization):
             self._patches.replace(module, "save", make)
             self._patches.replace(module, "load", functools.partial(make, loads=True))
+        self._imports = ImportWatch("safetensors.torch", watch_safetensors)
+        self._imports.open()
 
     def _around_checkpoint(self, frame: FrameType | None) -> None:
         """A save or load from ``frame`` begins; ``None``: it is over."""

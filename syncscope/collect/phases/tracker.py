@@ -421,12 +421,18 @@ class PhaseTracker(PhaseChoice):
         after = next((other for other in around if other is not None and other is not phase), None)
         if after is None:
             after = self._trains[-1] if self._trains else None
-        if after is not None and after.kind == "train" and after.ended:
+        if after is not None and after.kind == "train" and (after.ended or self._is_between(phase, after)):
             after = self._pseudo_phase("epoch end")
         if after is None and phase.kind == "evaluate":
             after = self.phases[0]  # the training has not begun: an agent may act at random for long
         if after is not None:
             self._enter(after)
+
+    @staticmethod
+    def _is_between(evaluation: Phase, train: Phase) -> bool:
+        """Whether the loop of ``train`` was over when ``evaluation`` began: what follows, such as a network that is
+        made for the next training, is no part of its steps."""
+        return evaluation.kind == "evaluate" and train.frame_id == 0
 
 
 def _where(phase: Phase, nest: Nest) -> Where:

@@ -159,6 +159,30 @@ def test_waits_of_a_phase_inside_of_a_window_are_not_those_of_its_steps(monkeypa
     assert (found.phase, found.count, found.steps) == (train.number, 1 + 3, 3)
 
 
+def test_waits_of_a_checkpoint_inside_of_a_window_are_counted_as_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    with running() as run:
+        train, checkpoint = run.enter(Phase(1)), Phase(2, "checkpoint")
+        run.step(MS)
+        run.enter(checkpoint)
+        read()
+        stack = only(run).stack
+        run.enter(train)
+        run.step(MS)
+        now = 10
+        monkeypatch.setattr(time, "time_ns", lambda: now)
+        run.counter.suspend()
+        run.step(MS)
+        now = 14
+        run.enter(checkpoint)
+        now = 17
+        run.enter(train)
+        run.step(MS)
+        run.counter.add_window(train, [event("warning", "", at, stack) for at in (15, 16)], [10, 20, 30])
+        run.counter.resume()
+        found = only(run)
+    assert (found.phase, found.count, found.estimate, found.variance) == (checkpoint.number, 3, 3.0, 0.0)
+
+
 def read() -> None:
     wait()
 

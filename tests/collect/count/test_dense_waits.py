@@ -51,6 +51,22 @@ def test_what_no_drawn_step_had_may_be_in_those_left_out(seed: int) -> None:
     assert abs(found[1].estimate - 4) <= 2 * found[1].variance ** 0.5
 
 
+def test_steps_left_out_since_the_last_counted_one_make_what_is_estimated_uncertain() -> None:
+    """Counting pauses after the first steps, and never goes on: five of them tell little of the others."""
+    with running() as run:
+        train = run.enter(Phase(1))
+        for number in range(205):
+            for _ in range(16 if number in (0, 3) else 1):
+                wait()
+            run.step(MS)
+            run.counter._account.cost_ns += 1e12 * (number == 4)
+        (found,) = run.counter.waits()
+        counted, steps = run.counter.counted_steps(train), train.steps
+    assert counted < 10
+    assert found.estimate == pytest.approx(found.count * steps / counted, rel=0.1)
+    assert abs(found.estimate - 235) <= 2 * found.variance**0.5
+
+
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize(("price", "step_ns"), [(93_000, 19 * MS), (30_000, MS), (10_000, 6 * MS)])
 def test_steps_in_which_counting_stops_do_not_lower_the_frequencies(seed: int, price: int, step_ns: int) -> None:

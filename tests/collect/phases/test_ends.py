@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -142,7 +144,7 @@ def test_a_later_frame_with_the_number_of_one_that_is_over_is_not_in_its_phase(r
         net.eval()
         evaluate()
         places.append(reset())
-    assert places == ["train"] * 3
+    assert places == ["epoch end"] * 3
 
 
 def test_saving_is_a_checkpoint(run: Any) -> None:
@@ -163,6 +165,44 @@ def test_saving_is_a_checkpoint(run: Any) -> None:
     assert set(places) == {"checkpoint"}
     assert run.sequence == ["train", "checkpoint", "train"]
     assert run.intruded == [("train", 5)]
+
+
+@pytest.mark.parametrize("imported_before", [True, False])
+def test_saving_safetensors_is_a_checkpoint(imported_before: bool, tmp_path: Path, monkeypatch: Any) -> None:
+    """A library has taken ``save_file`` by name before anything is watched, or imports it later."""
+    (tmp_path / "safetensors").mkdir()
+    (tmp_path / "safetensors" / "__init__.py").touch()
+    (tmp_path / "safetensors" / "torch.py").write_text(
+        "places = []\n"
+        "def _flatten_as_ptr(tensors):\n"
+        "    places.append(tensors())\n"
+        "def save_file(tensors):\n"
+        "    _flatten_as_ptr(tensors)\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for name in ("safetensors", "safetensors.torch"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    if imported_before:
+        saving = importlib.import_module("safetensors.torch")
+        save_file = saving.save_file
+    finders = list(sys.meta_path)
+    with following() as run:
+        net = model()
+        optimizer = sgd(net)
+        if not imported_before:
+            saving = importlib.import_module("safetensors.torch")
+            save_file = saving.save_file
+        for _ in range(3):
+            learn(net, optimizer)
+        save_file(lambda: run.here())
+        assert run.here() == "train"
+        assert not run.signals.failure
+    assert saving.places == ["checkpoint"]
+    assert run.sequence == ["train", "checkpoint", "train"]
+    assert saving._flatten_as_ptr.__code__.co_filename.endswith("torch.py")  # nothing of ours stays
+    assert sys.meta_path == finders
+    for name in ("safetensors", "safetensors.torch"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
 
 
 def test_reading_what_was_saved_is_a_checkpoint(run: Any) -> None:

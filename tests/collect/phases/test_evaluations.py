@@ -296,3 +296,72 @@ def test_what_waits_between_a_first_evaluation_and_the_training_is_of_neither(ru
             learn(net, optimizer)
     assert places == ["evaluate"] * 20 + ["start"] * 30 + ["evaluate"] * 20 + ["start"] * 11 + ["train"] * 19
     assert run.steps == {"evaluate": 40, "train": 20}
+
+
+def test_what_follows_an_evaluation_is_no_step_of_a_training_whose_loop_is_over(run: Any) -> None:
+    """Trainings in turn without a loader: each makes a network, and reads the best one for a last evaluation."""
+    places = []
+
+    def train(net: Any, optimizer: Any) -> None:
+        for _ in range(10):
+            learn(net, optimizer)
+            places.append(run.here())
+
+    def evaluate(net: Any) -> None:
+        net.eval()
+        for _ in range(4):
+            with torch.no_grad():
+                net(X)
+        net.train()
+
+    for _ in range(3):
+        net = model()
+        places.append(run.here())  # it is moved to the device
+        train(net, sgd(net))
+        evaluate(net)
+        places.append(run.here())  # whether it is the best
+        evaluate(net)
+    assert places == ["start", *["train"] * 10, *["epoch end", "epoch end", *["train"] * 10] * 2, "epoch end"]
+    assert run.steps == {"train": 30, "evaluate": 24}
+
+
+def test_what_follows_an_evaluation_in_the_training_loop_is_part_of_the_step(run: Any) -> None:
+    net = model()
+    optimizer = sgd(net)
+    places = []
+    for step in range(40):
+        if step % 10 == 9:
+            net.eval()
+            for _ in range(4):
+                with torch.no_grad():
+                    net(X)
+            net.train()
+            places.append(run.here())
+        learn(net, optimizer)
+    assert places == ["train"] * 4
+
+
+def test_what_an_engine_does_with_the_results_of_its_validation_is_no_step(run: Any) -> None:
+    """One loop that trains and validates: the validation begins it again."""
+    net = model()
+    optimizer = sgd(net)
+    places = []
+
+    def epoch(batches: Any, step: Callable[[Any], None]) -> None:
+        for x in batches:
+            step(x)
+
+    def update(x: Any) -> None:
+        net.train()
+        learn(net, optimizer, x)
+
+    def validate(x: Any) -> None:
+        net.eval()
+        with torch.no_grad():
+            net(x)
+
+    for _ in range(3):
+        epoch(loader(6), update)
+        epoch(loader(4), validate)
+        places.append(run.here())
+    assert places == ["epoch end"] * 3

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 import textwrap
+import time
+from collections.abc import Callable
 from pathlib import Path
 from types import CodeType
 
@@ -127,3 +130,29 @@ def test_finds_the_loops_of_a_module_of_the_standard_library() -> None:
     missing = wanted - found
     assert len(wanted) > 50
     assert len(missing) <= 1  # a loop whose body always returns is none
+
+
+def test_reading_a_long_function_takes_no_longer_than_its_instructions_alone() -> None:
+    """Trainers have functions of a thousand lines, which a run of ten seconds pays for."""
+    import dis
+
+    body = "    if a(x):\n      b(x)\n    else:\n      c(x)\n" * 30
+    loop = "for x in xs:\n  try:\n" + body + "  except E:\n    continue\n"
+    code = compile(loop * 12, "program.py", "exec")
+
+    def least(read: Callable[[], object]) -> float:
+        times = []
+        for _ in range(5):
+            begin = time.perf_counter()
+            read()
+            times.append(time.perf_counter() - begin)
+        return min(times)
+
+    assert len(loops._find(code)) == 12
+    assert least(lambda: loops._find(code)) < least(lambda: list(dis.get_instructions(code)))
+
+
+def test_a_function_without_a_loop_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loops, "_read", lambda _: pytest.fail("it was read"))
+    if sys.version_info >= (3, 11):
+        assert loops._find(compile("with a:\n  b(c) if d else e\n", "program.py", "exec")) == ()
