@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from syncscope.trace import TraceError
@@ -12,7 +12,6 @@ from syncscope.trace.reader import read_bytes
 from tests.trace.documents import TABLES, documents
 
 
-@settings(max_examples=120, deadline=None)
 @given(documents())
 def test_every_event_becomes_its_row_whatever_the_layout(document):
     data, expected = document
@@ -25,7 +24,6 @@ def test_every_event_becomes_its_row_whatever_the_layout(document):
     assert not [warning for warning in trace.warnings if "skipped" in warning or "cut" in warning]
 
 
-@settings(max_examples=120, deadline=None)
 @given(documents(), st.data())
 def test_a_cut_never_invents_a_row(document, data):
     text, whole = document

@@ -55,7 +55,6 @@ def hold_to_the_whole(data: bytes, size: int, reading) -> None:
 
 
 @EITHER
-@settings(max_examples=50, deadline=None)
 @given(document=documents(), size=SIZES)
 def test_pieces_hold_what_the_document_holds(reading, document, size):
     hold_to_the_whole(document[0], size, reading)
@@ -78,7 +77,6 @@ def test_bare_numbers_that_are_not_json_are_read_in_pieces_too(reading, size, to
 
 
 @EITHER
-@settings(max_examples=50, deadline=None)
 @given(document=documents(), size=SIZES, data=st.data())
 def test_a_damaged_document_is_refused_or_read_as_a_whole_would_be(reading, document, size, data):
     text, _ = document

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from syncscope.report.picture.detail import merge_rows
@@ -29,7 +29,6 @@ def none_near(rows: Rows) -> Any:
     return np.zeros(len(rows), dtype=bool)
 
 
-@settings(max_examples=150, deadline=None)
 @given(EVENTS, st.integers(1, 300))
 def test_every_event_is_inside_the_bar_that_stands_for_it(events: list[tuple[int, int, int, int]], most: int) -> None:
     rows, key = table(events)
@@ -43,7 +42,6 @@ def test_every_event_is_inside_the_bar_that_stands_for_it(events: list[tuple[int
     assert bars.bytes[bars.bytes >= 0].sum() == rows.bytes[rows.bytes >= 0].sum()
 
 
-@settings(max_examples=150, deadline=None)
 @given(EVENTS, st.integers(1, 300))
 def test_there_are_as_many_bars_as_fit_or_as_kinds(events: list[tuple[int, int, int, int]], most: int) -> None:
     rows, key = table(events)

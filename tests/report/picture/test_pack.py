@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from syncscope.report.picture.pack import packed, unpacked
@@ -11,7 +11,6 @@ from syncscope.report.picture.pack import packed, unpacked
 LIMIT = 2**63 - 1
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.lists(st.integers(-LIMIT, LIMIT), max_size=50), st.booleans())
 def test_what_is_packed_is_unpacked(numbers: list[int], steps: bool) -> None:
     values = np.array(numbers, dtype=np.int64)
