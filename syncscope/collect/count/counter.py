@@ -323,8 +323,8 @@ class Counter(Counted):
         sampling, often = state.sampling, state.comes_back()
         if sampling.counts_last:
             return self._paused  # by what came in between
-        if often and sampling.on and not self._paused:
-            return False
+        if often and (sampling.one_in > 1 or not self._paused):
+            return False  # steps like it are drawn, or all are counted
         left, account = sampling.left - (state.phase.steps - state.since), self._account
         if left <= 0 or not state.affords_rest(REST, self._mark, account.prices, account.rare_left_ns):
             return False

@@ -342,3 +342,26 @@ def test_models_that_are_made_and_moved_in_turn_are_counted_every_time() -> None
             run.counter._account.cost_ns += SECOND // 10
         (moves,) = (each for each in run.counter.waits() if each.phase == 1 and each.count / each.steps > 5)
         assert moves.count == moves.estimate == 10 * 136
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_steps_with_a_rollout_in_each_are_drawn_as_a_whole(seed: int) -> None:
+    """Were the part of a step after the rollout counted by itself, the part before would be missing in it."""
+
+    def before() -> None:
+        for _ in range(10):
+            wait()
+            run.now += WARNING * run.counting + MS // 10
+
+    with running(random.Random(seed).random, before_ns=4 * SECOND) as run:
+        train, rollout = Phase(1), Phase(2, "rollout")
+        for _ in range(4_000):
+            run.enter(train)
+            step(run, 10, 4 * MS)
+            before()
+            run.enter(rollout)
+            step(run, 1, MS)
+        assert run.counter.one_in(train) > 5
+        for each in run.counter.waits():
+            if each.phase == 1:
+                assert each.estimate == pytest.approx(40_000, rel=0.02)
