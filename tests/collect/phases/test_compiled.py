@@ -45,7 +45,8 @@ def decode(graph: Any, length: int) -> None:
 
 
 def test_each_run_of_a_compiled_function_ends_a_step_of_generation(graphs: type, run: Any) -> None:
-    graph, places = graphs(lambda _: places.append(run.here())), []
+    places: list[str] = []
+    graph = graphs(lambda _: places.append(run.here()))
     with torch.no_grad():
         for _ in range(3):
             decode(graph, 40)
