@@ -194,6 +194,8 @@ class PhaseBook:
     def _begin(self, phase: Phase, frame_id: int) -> None:
         phase.frame_id = frame_id
         phase.called_from = None
+        if phase.owned == phase.times:  # what came behind the owner's last call is no second caller
+            phase.seen.pop(phase.source, None)
         phase.times += 1
 
     def _enter(self, phase: Phase) -> None:

@@ -365,3 +365,32 @@ def test_what_an_engine_does_with_the_results_of_its_validation_is_no_step(run: 
         epoch(loader(4), validate)
         places.append(run.here())
     assert places == ["epoch end"] * 3
+
+
+def test_a_loss_behind_the_last_batch_of_one_evaluation_ends_no_step_of_the_next(run: Any) -> None:
+    """Each evaluation is of a network that has just been read."""
+    criterion = torch.nn.MSELoss()
+
+    def evaluate(net: Any) -> None:
+        for _ in range(4):
+            with torch.no_grad():
+                output = net(X)
+            criterion(output, ZEROS)
+
+    for _ in range(3):
+        run.here()  # it is moved to the device
+        evaluate(model().eval())
+    assert run.steps == {"evaluate": 12}
+
+
+def test_evaluations_of_one_batch_of_new_networks_have_steps(run: Any) -> None:
+    def evaluate(net: Any, batches: int) -> None:
+        for _ in range(batches):
+            with torch.no_grad():
+                net(X)
+
+    evaluate(model().eval(), 4)
+    net = model().eval()
+    for _ in range(6):
+        evaluate(net, 1)
+    assert run.steps == {"evaluate": 10}
