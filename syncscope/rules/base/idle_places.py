@@ -13,10 +13,10 @@ from syncscope.schema.findings import Frame, Site
 from syncscope.timeline import Place, Timeline
 from syncscope.timeline.intervals import Ints
 from syncscope.timeline.places import NOWHERE
-from syncscope.timeline.python_stacks import is_user
+from syncscope.timeline.python_stacks import is_generated, is_user
 from syncscope.trace.sets import different
 
-MOST_BUBBLES = 1_000
+MOST_BUBBLES = 10_000
 """Bubbles that are looked at, the longest first."""
 
 COMMON = ("<site-packages>/torch/", "<python>/")
@@ -24,7 +24,7 @@ COMMON = ("<site-packages>/torch/", "<python>/")
 
 PASSES_ON = re.compile(
     r"(?:^|[. ])(?:wrapper|wrapped|inner|_?wrapped_call|new_forward)$|transformers/modeling_layers\.py .*__call__$"
-    r"|vllm/compilation/decorators\.py .*__call__$|vllm/model_executor/custom_op\.py .*forward$"
+    r"|vllm/compilation/(?:caching|decorators)\.py .*__call__$|vllm/model_executor/custom_op\.py .*forward$"
 )
 """Files and functions of libraries that only pass a call on to what is asked for, whatever that is."""
 
@@ -74,7 +74,7 @@ def find_idle_place(timeline: Timeline, *causes: str) -> IdlePlace | None:
     main = int(threads[many.argmax()]) if len(threads) else -1
     ended = np.where(launch >= 0, np.append(calls.ts, 0)[launch], bubbles.end[rows])
     ts, tid = bubbles.ts[rows], np.where(launch >= 0, np.append(calls.tid, -1)[launch], main)
-    number = timeline.busiest_places(ts, np.maximum(ended, ts), tid)
+    number = _or_backward(timeline, timeline.busiest_places(ts, np.maximum(ended, ts), tid), np.maximum(ended, ts))
     numbers, first, which = np.unique(number, return_index=True, return_inverse=True)
     order = np.argsort(first)  # as they come, the longest bubbles first
     weights = np.zeros(len(numbers), dtype=due.dtype)
@@ -87,6 +87,23 @@ def find_idle_place(timeline: Timeline, *causes: str) -> IdlePlace | None:
     if found is None and HOST_WORK in causes and not any(place.chain for place in places):
         return _of_op(timeline, ts, np.maximum(ended, ts), tid, int(due[rows].sum()))
     return found
+
+
+def _or_backward(timeline: Timeline, number: Ints, end: Ints) -> Ints:
+    """The numbers of places, where nothing of the program is in one that of the backward that runs when the bubble
+    ends: what a thread of autograd launches is its caller's."""
+    backward = timeline.backward_places(end)
+    if not backward.any():
+        return number
+    every = timeline.places
+    alone = {one for one in set(number.tolist()) if every[one].source != "hook" and _is_of_nobody(every[one])}
+    replaced: Ints = np.where(np.isin(number, list(alone)) & (backward > 0), backward, number)
+    return replaced
+
+
+def _is_of_nobody(place: Place) -> bool:
+    """Whether no function but PyTorch's and Python's own is around a place."""
+    return all(frame.file.startswith(COMMON) for frame in place.chain)
 
 
 def _of_op(timeline: Timeline, ts: Ints, end: Ints, tid: Ints, whole: int) -> IdlePlace | None:
@@ -154,9 +171,10 @@ def _innermost(places: list[Place], weights: Ints, shares: dict[Frame, float]) -
 
 
 def _passes_on(frame: Frame) -> bool:
-    """Whether a function is behind every step, or only calls others for its callers."""
-    library = not is_user(frame.file)
-    return frame.file.startswith(COMMON) or (library and bool(PASSES_ON.search(f"{frame.file} {frame.function}")))
+    """Whether a function is behind every step, or only calls others for its callers, or is in no file to look at."""
+    if frame.file.startswith(COMMON) or is_generated(frame.file):
+        return True
+    return not is_user(frame.file) and bool(PASSES_ON.search(f"{frame.file} {frame.function}"))
 
 
 def _shares(timeline: Timeline, tid: int) -> dict[Frame, float]:
