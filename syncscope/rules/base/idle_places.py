@@ -16,8 +16,8 @@ from syncscope.timeline.places import NOWHERE
 from syncscope.timeline.python_stacks import is_generated, is_user
 from syncscope.trace.sets import different
 
-MOST_BUBBLES = 10_000
-"""Bubbles that are looked at, the longest first."""
+MOST_BUBBLES, LONGEST = 10_000, 1_000
+"""Bubbles that are looked at, the longest first, and those of them in most of which a function is too."""
 
 COMMON = ("<site-packages>/torch/", "<python>/")
 """Files whose functions are behind every step."""
@@ -33,7 +33,6 @@ HOST_WORK = "host work"
 
 MAIN_SHARE = 0.5
 """A place stands for the bubbles if it is behind at least this share of their time."""
-
 
 EVERYWHERE = 0.9
 """A function that runs for this share of the trace is around nearly all that happens: it says where nothing is that
@@ -77,13 +76,14 @@ def find_idle_place(timeline: Timeline, *causes: str) -> IdlePlace | None:
     number = _or_backward(timeline, timeline.busiest_places(ts, np.maximum(ended, ts), tid), np.maximum(ended, ts))
     numbers, first, which = np.unique(number, return_index=True, return_inverse=True)
     order = np.argsort(first)  # as they come, the longest bubbles first
-    weights = np.zeros(len(numbers), dtype=due.dtype)
+    weights, longest = np.zeros(len(numbers), dtype=due.dtype), np.zeros(len(numbers), dtype=due.dtype)
     np.add.at(weights, which, due[rows])
+    np.add.at(longest, which[:LONGEST], due[rows[:LONGEST]])
     every = timeline.places
-    places, weights = [every[place] for place in numbers[order].tolist()], weights[order]
+    places, weights, longest = [every[place] for place in numbers[order].tolist()], weights[order], longest[order]
     if any(place.source == "hook" for place in places):
         return _most(places, weights)
-    found = _innermost(places, weights, _shares(timeline, main))
+    found = _innermost(places, weights, longest, _shares(timeline, main))
     if found is None and HOST_WORK in causes and not any(place.chain for place in places):
         return _of_op(timeline, ts, np.maximum(ended, ts), tid, int(due[rows].sum()))
     return found
@@ -142,21 +142,24 @@ def _most(places: list[Place], weights: Ints) -> IdlePlace | None:
     return IdlePlace(replace(place, at=at, chain=chain), weight / whole)
 
 
-def _innermost(places: list[Place], weights: Ints, shares: dict[Frame, float]) -> IdlePlace | None:
-    """The innermost function that is behind most of the weight, called from the program's own innermost one, unless
-    that is everywhere, and the function is not; where there are no functions, the annotation. ``shares`` are those of
-    the trace that functions take."""
+def _innermost(places: list[Place], weights: Ints, longest: Ints, shares: dict[Frame, float]) -> IdlePlace | None:
+    """The innermost function that is behind most of the weight, and of that of the ``longest`` bubbles, called from the
+    program's own innermost one, unless that is everywhere, and the function is not; where there are no functions, the
+    annotation. ``shares`` are those of the trace that functions take."""
     behind: Counter[Frame] = Counter()
+    behind_longest: Counter[Frame] = Counter()
     depth: dict[Frame, int] = {}
     marks: Counter[str] = Counter()
-    for place, weight in zip(places, weights.tolist(), strict=True):
+    for place, weight, of_longest in zip(places, weights.tolist(), longest.tolist(), strict=True):
         marks[place.annotation] += weight
         for inside, frame in enumerate(place.chain):
             if frame not in place.chain[:inside] and not _passes_on(frame):
                 behind[frame] += weight
+                behind_longest[frame] += of_longest
                 depth[frame] = max(inside, depth.get(frame, 0))
     whole = int(weights.sum())
-    common = [frame for frame, weight in behind.items() if weight >= MAIN_SHARE * whole]
+    least = MAIN_SHARE * int(longest.sum())
+    common = [one for one, ns in behind.items() if ns >= MAIN_SHARE * whole and behind_longest[one] >= least]
     if not common:
         mark, weight = marks.most_common(1)[0]
         return IdlePlace(Place(annotation=mark), weight / whole) if mark and weight >= MAIN_SHARE * whole else None
