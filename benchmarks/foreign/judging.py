@@ -40,6 +40,7 @@ SETS = {
     "tenth reading: judged before the mends that it led to": Path(__file__).with_name("tenth_reading.json"),
     "eleventh reading: judged before the mends that it led to": Path(__file__).with_name("eleventh_reading.json"),
     "twelfth reading: judged before the mends that it led to": Path(__file__).with_name("twelfth_reading.json"),
+    "thirteenth reading: judged before the mends that it led to": Path(__file__).with_name("thirteenth_reading.json"),
 }
 """The files of judgements by what they are evidence of."""
 

@@ -41,6 +41,9 @@ SIDE_BY_SIDE = 0.001
 """Share of the compute up to which kernels of several streams come one after the other, as those of a CUDA graph and of
 the stream that replays it do."""
 
+TOUCHING_NS = 1_000
+"""Rows of kernels that follow each other on a stream, as in a CUDA graph, overlap by up to this."""
+
 LOST_SHARE = 0.1
 """Share of the launches without a row of the device from which on what is left says how late the host was, not more."""
 
@@ -170,7 +173,7 @@ def _limit(study: Study, hit: Hit, lateness: _Lateness) -> Limit:
         late_ms = _gained_by_launching_sooner(timeline, hit, lateness) * 1e-6 / steps
         if held_ms is not None:
             late_ms = min(late_ms, held_ms) if steady < 1 else late_ms
-            held_ms = min(held_ms, _left_to_fill_ms(timeline))
+            held_ms = min(held_ms, _left_to_fill_ms(timeline, _first_held(timeline, hit)))
         return Limit(ms=late_ms if lateness.lost_much else held_ms, late_ms=late_ms)
     if intervention is Intervention.GATHER_COPIES and foreign:
         return Limit(ms=_left_to_fill_ms(timeline))
@@ -214,17 +217,36 @@ def _steady_share(timeline: Timeline, hit: Hit) -> float:
     return float((most + by_step[1:].sum()) / by_step.sum()) if odd else 1.0
 
 
-def _left_to_fill_ms(timeline: Timeline) -> float:
+def _first_held(timeline: Timeline, hit: Hit) -> int | None:
+    """When a finding first holds the host in a trace without steps, ns: nothing before that can begin sooner. In a
+    loop, what is before the first of them is behind others that the trace lacks."""
+    waits, copies = timeline.waits.take(sorted(hit.waits)), timeline.copies.take(sorted(hit.copies))
+    ts = np.append(waits.ts, copies.launch_ts[copies.launch >= 0])
+    return int(ts.min()) if len(ts) and not len(timeline.steps) else None
+
+
+def _left_to_fill_ms(timeline: Timeline, since: int | None = None) -> float:
     """Milliseconds a step in which a device that computes one kernel at a time does not compute, but for the spaces
-    between kernels that were queued, which launching sooner does not fill."""
-    every, overlap = timeline.on_device, timeline.overlap
-    kernels = every.take((every.kind == "kernel") & (every.collective == ""))
-    side_by_side = int(kernels.dur.sum()) - Union(kernels.ts, kernels.end).length
-    if overlap is None or side_by_side > SIDE_BY_SIDE * int(kernels.dur.sum()):
+    between kernels that were queued, which launching sooner does not fill; ``since`` a time, ns, if given."""
+    overlap = timeline.overlap
+    if overlap is None or _computes_side_by_side(timeline):
         return np.inf
-    queued = timeline.bubbles.due_to("queued on device")
-    spaces_ms = float(queued[queued < SPACE_NS].sum()) * 1e-6 / max(len(timeline.steps), 1)
-    return overlap.idle_ms - spaces_ms + overlap.copy_exposed_ms + overlap.comm_exposed_ms
+    bubbles, steps = timeline.bubbles, max(len(timeline.steps), 1)
+    before = np.zeros(len(bubbles), dtype=np.int64) if since is None else np.clip(since - bubbles.ts, 0, bubbles.dur)
+    queued = bubbles.due_to("queued on device")
+    spaces = queued[(queued < SPACE_NS) & (before < bubbles.dur)]
+    idle_ms = overlap.idle_ms - float(before.sum() + spaces.sum()) * 1e-6 / steps
+    return max(idle_ms, 0.0) + overlap.copy_exposed_ms + overlap.comm_exposed_ms
+
+
+def _computes_side_by_side(timeline: Timeline) -> bool:
+    """Whether kernels run beside others, by more than what the rows of those that follow each other overlap."""
+    every = timeline.on_device
+    kernels = every.take((every.kind == "kernel") & (every.collective == ""))
+    kernels = kernels.take(np.argsort(kernels.ts, kind="stable"))
+    before = np.maximum.accumulate(np.append(0, kernels.end))[:-1]
+    beside = np.clip(before - kernels.ts, 0, kernels.dur)
+    return int(beside[beside > TOUCHING_NS].sum()) > SIDE_BY_SIDE * int(kernels.dur.sum())
 
 
 def _left_to_hide_ms(timeline: Timeline) -> float:

@@ -11,12 +11,12 @@ from syncscope.rules.base.host_math import COMPUTES_ON_CPU, ON_CPU, computes_on_
 from syncscope.rules.base.idle_causes import find_idle_causes
 from syncscope.rules.base.idle_places import find_idle_place
 from syncscope.rules.base.pauses import tell_of_pauses
-from syncscope.rules.base.program import MODULE_CALL, waits_for_compiled, works_in_compiled, works_in_graph
+from syncscope.rules.base.program import MODULE_CALL, works_in_compiled, works_in_graph
 from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.recorded_graphs import count_recordings
 from syncscope.rules.base.rule import Hit, Inspection, RankRule, Rule
 from syncscope.rules.comm_not_overlapped import CommNotOverlapped
-from syncscope.rules.launch_bound import COMPILED, COMPILED_ALREADY, LaunchBound, ends_with_graph, is_beside_graph
+from syncscope.rules.launch_bound import OF_COMPILED, LaunchBound, ends_with_graph, is_beside_graph, name_compiled
 from syncscope.schema.findings import Finding, IdleCause, Severity
 from syncscope.schema.idle import is_summed_up, main_cause, main_of
 from syncscope.schema.numbers import milliseconds, percent
@@ -153,7 +153,7 @@ class DeviceStarved(RankRule):
             "preparation of its inputs into the graph or fuse it (torch.compile), or prepare the next round while the "
             "graph still runs.",
         ),
-        replace(COMPILED_ALREADY, when=f"{COMPILED} launching"),
+        *(replace(one, when=f"{one.when} launching") for one in OF_COMPILED),
         Advice(
             "launching",
             "Launch fewer and larger kernels: torch.compile, CUDA graphs, larger batches.",
@@ -370,8 +370,8 @@ def _circumstances(timeline: Timeline) -> list[str]:
         found.append(GRAPH_LAUNCH)
     elif 2 * waits[is_beside_graph(timeline)].sum() > waits.sum():
         found.append(BESIDE_GRAPH)
-    elif waits_for_compiled(timeline):
-        found.append(COMPILED)
+    else:
+        found += name_compiled(timeline)
     return found
 
 

@@ -5,7 +5,7 @@ import numpy as np
 
 from syncscope.advice import Advice
 from syncscope.rules.base.idle_places import find_idle_place
-from syncscope.rules.base.program import waits_for_compiled
+from syncscope.rules.base.program import launches_compiled, waits_for_compiled
 from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.rule import Hit, Inspection, RankRule
 from syncscope.schema.findings import Finding
@@ -48,6 +48,19 @@ COMPILED_ALREADY = Advice(
     after="step = torch.compile(step, mode='reduce-overhead')",
 )
 
+BESIDE_COMPILED = "beside-compiled"
+"""Stands for launches beside code that torch.compile made, in a program that mostly launches that."""
+
+COMPILED_IN_PARTS = Advice(
+    BESIDE_COMPILED,
+    "Most launches are of compiled code already, and the device waits for those between its parts too: let it break "
+    "into fewer parts (fullgraph=True names what breaks it), replay all of it as a CUDA graph, or give each launch "
+    "more to do: larger batches.",
+)
+
+OF_COMPILED = (COMPILED_ALREADY, COMPILED_IN_PARTS)
+"""What ``name_compiled`` chooses from."""
+
 
 class LaunchBound(RankRule):
     """Small kernels, and a host that cannot launch them as fast as the device runs them.
@@ -89,7 +102,7 @@ class LaunchBound(RankRule):
     question = Intervention.REPLAY_GRAPHS
     needs_async_launches = True
     advice = (
-        COMPILED_ALREADY,
+        *OF_COMPILED,
         Advice(
             "repeated",
             "Replay the launches as a CUDA graph (torch.compile(mode='reduce-overhead'), "
@@ -136,8 +149,15 @@ class LaunchBound(RankRule):
             idle_ms_per_step=round(idle_ms, 6),
             message=f"{behind}; {queue}{_graphs(launching, many)}{where}"
             f"{'' if timeline.step_figures.bare_ms else assumed}",
-            fix=self.advise(*([COMPILED] if waits_for_compiled(timeline) else []), *(["repeated"] if repeated else [])),
+            fix=self.advise(*name_compiled(timeline), *(["repeated"] if repeated else [])),
         )
+
+
+def name_compiled(timeline: Timeline) -> list[str]:
+    """What advice on launches has to know of ``torch.compile``."""
+    if waits_for_compiled(timeline):
+        return [COMPILED]
+    return [BESIDE_COMPILED] if launches_compiled(timeline) else []
 
 
 class _Pace(msgspec.Struct, frozen=True):

@@ -26,6 +26,12 @@ def is_user(file: str) -> bool:
     return written and not GENERATED.search(file)
 
 
+def is_generated(file: str) -> bool:
+    """Whether a normalised path is no file that somebody wrote: that of code that a program makes while it runs."""
+    in_no_file = file.startswith("<") and "/" not in file and not is_user(file)
+    return in_no_file or file.startswith("<torchinductor>") or bool(GENERATED.search(file))
+
+
 class PythonStacks:
     """The stacks of a trace's ``python_function`` rows."""
 

@@ -270,6 +270,10 @@ class Tables:
             places.of_busiest_annotations(ts, end, tid),
         )
 
+    def backward_places(self, ts: Ints) -> Ints:
+        """Which of ``places`` is the call of backward that runs at each time (n,), 0 where none does."""
+        return self._places.of_backward(ts, ts)
+
     @property
     def recorded_calls(self) -> RecordedCalls:
         """The calls that the collector recorded."""

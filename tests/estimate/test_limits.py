@@ -103,6 +103,22 @@ def test_a_wait_gains_no_more_than_is_idle_besides_the_spaces_between_queued_ker
     assert beside is not None and beside > 3
 
 
+def test_a_wait_gains_nothing_of_what_is_idle_before_it() -> None:
+    builder = TraceBuilder().launch("a", call=(0, 5), runs=(10, 20)).launch("b", call=(3000, 5), runs=(3010, 2000))
+    builder.device_sync(3100, 1912).launch("c", call=(5100, 5), runs=(5110, 500))
+    assert limit(builder, "SYN105").ms == pytest.approx((5110 - 5010) / MS, abs=0.005)
+    in_steps = limit(builder.step(0, 3000, number=1).step(3000, 3000, number=2), "SYN105").ms
+    assert in_steps == pytest.approx(1912 / 2 / MS)
+
+
+def test_kernels_whose_rows_touch_do_not_run_side_by_side() -> None:
+    builder = TraceBuilder()
+    for number in range(100):
+        builder.launch("tiny", call=(3 * number, 2), runs=(1000 + 10 * number, 10.2))
+    builder.device_sync(400, 1610).launch("next", call=(2100, 5), runs=(2110, 500))
+    assert limit(builder, "SYN105").ms == pytest.approx((2110 - 2000.2) / MS, abs=0.005)
+
+
 def test_a_read_gains_nothing_while_another_stream_computes() -> None:
     assert limit(reading(beside=2000), "SYN102").late_ms == 0
 

@@ -18,7 +18,7 @@ from syncscope.rules.device_starved import (
     RECORDS,
     DeviceStarved,
 )
-from syncscope.rules.launch_bound import COMPILED
+from syncscope.rules.launch_bound import BESIDE_COMPILED, COMPILED
 from syncscope.schema.findings import IdleCause
 from syncscope.schema.idle import main_cause
 from syncscope.timeline import Timeline
@@ -134,6 +134,7 @@ def test_every_cause_has_its_fix_and_its_sentence():
         BACK_TO_BACK,
         GRAPH_LAUNCH,
         BESIDE_GRAPH,
+        BESIDE_COMPILED,
         COMPILED,
         IN_COMPILED,
         IN_GRAPH,

@@ -47,3 +47,36 @@ def test_no_op_is_named_that_takes_less_than_half() -> None:
     builder.launch("square", call=(5005, 5), runs=(5015, 20))
     (found,) = findings(builder, "OVL303")
     assert "aten::randn" not in found.message
+
+
+def test_code_that_is_in_no_file_is_no_place() -> None:
+    builder = TraceBuilder().frame("<site-packages>/server/model.py", 9, "forward", 5, 8000)
+    builder.frame("<string>", 144, "execution_fn", 6, 7990).frame("/tmp/torchinductor_me/ab/c.py", 9, "call", 7, 7980)
+    for number in range(4):
+        start = 100 + 1500 * number
+        builder.launch("k", call=(start + 900, 5), runs=(start + 910, 20))
+    (found,) = findings(builder, "OVL303")
+    assert found.site is not None and found.site.function == "forward"
+
+
+def test_what_autograd_launches_in_its_own_thread_is_where_backward_is_called() -> None:
+    builder = TraceBuilder().frame("train.py", 9, "train", 0, 9000)
+    builder.frame("torch/autograd/graph.py", 800, "_engine_run_backward", 50, 8000).on(77)
+    for number in range(4):
+        start = 100 + 1500 * number
+        builder.frame("torch/cuda/graphs.py", 500, "backward", start, 5)
+        builder.launch("k", call=(start + 900, 5), runs=(start + 910, 20))
+    (found,) = findings(builder, "OVL303")
+    assert found.site is not None and found.site.function == "train"
+
+
+def test_most_of_many_bubbles_is_not_what_the_longest_of_them_are() -> None:
+    builder = TraceBuilder().frame("<site-packages>/server/run.py", 3, "serve", 0, 900_000)
+    builder.frame("<site-packages>/server/model.py", 9, "layers", 1, 899_000)
+    for number in range(4000):
+        start = 100 + 200 * number
+        name = "attention" if number % 3 == 0 else f"part{number % 7}"
+        builder.frame(f"<site-packages>/server/{name}.py", 5, name, start, 190)
+        builder.launch("k", call=(start + 180, 5), runs=(start + 187, 50 if number % 3 == 2 else 80))
+    (found,) = findings(builder, "OVL303")
+    assert found.site is not None and found.site.function == "layers"

@@ -126,6 +126,8 @@ def test_what_is_compiled_beside_the_launches_that_the_device_waits_for_does_not
     for i in range(100):
         builder.launch("fused", call=(10 * i, 2), runs=(2000 + 5 * i, 5), stream=9)
     assert "It is compiled already" not in bound(builder)[0].fix
+    for code in ("LCH501", "OVL303"):
+        assert findings(builder, code)[0].fix.startswith("Most launches are of compiled code already")
 
 
 def test_launches_that_no_other_step_repeats_get_another_fix_than_graphs():

@@ -13,18 +13,18 @@ from syncscope.schema.findings import Frame, Site
 from syncscope.timeline import Place, Timeline
 from syncscope.timeline.intervals import Ints
 from syncscope.timeline.places import NOWHERE
-from syncscope.timeline.python_stacks import is_user
+from syncscope.timeline.python_stacks import is_generated, is_user
 from syncscope.trace.sets import different
 
-MOST_BUBBLES = 1_000
-"""Bubbles that are looked at, the longest first."""
+MOST_BUBBLES, LONGEST = 10_000, 1_000
+"""Bubbles that are looked at, the longest first, and those of them in most of which a function is too."""
 
 COMMON = ("<site-packages>/torch/", "<python>/")
 """Files whose functions are behind every step."""
 
 PASSES_ON = re.compile(
     r"(?:^|[. ])(?:wrapper|wrapped|inner|_?wrapped_call|new_forward)$|transformers/modeling_layers\.py .*__call__$"
-    r"|vllm/compilation/decorators\.py .*__call__$|vllm/model_executor/custom_op\.py .*forward$"
+    r"|vllm/compilation/(?:caching|decorators)\.py .*__call__$|vllm/model_executor/custom_op\.py .*forward$"
 )
 """Files and functions of libraries that only pass a call on to what is asked for, whatever that is."""
 
@@ -33,7 +33,6 @@ HOST_WORK = "host work"
 
 MAIN_SHARE = 0.5
 """A place stands for the bubbles if it is behind at least this share of their time."""
-
 
 EVERYWHERE = 0.9
 """A function that runs for this share of the trace is around nearly all that happens: it says where nothing is that
@@ -74,19 +73,37 @@ def find_idle_place(timeline: Timeline, *causes: str) -> IdlePlace | None:
     main = int(threads[many.argmax()]) if len(threads) else -1
     ended = np.where(launch >= 0, np.append(calls.ts, 0)[launch], bubbles.end[rows])
     ts, tid = bubbles.ts[rows], np.where(launch >= 0, np.append(calls.tid, -1)[launch], main)
-    number = timeline.busiest_places(ts, np.maximum(ended, ts), tid)
+    number = _or_backward(timeline, timeline.busiest_places(ts, np.maximum(ended, ts), tid), np.maximum(ended, ts))
     numbers, first, which = np.unique(number, return_index=True, return_inverse=True)
     order = np.argsort(first)  # as they come, the longest bubbles first
-    weights = np.zeros(len(numbers), dtype=due.dtype)
+    weights, longest = np.zeros(len(numbers), dtype=due.dtype), np.zeros(len(numbers), dtype=due.dtype)
     np.add.at(weights, which, due[rows])
+    np.add.at(longest, which[:LONGEST], due[rows[:LONGEST]])
     every = timeline.places
-    places, weights = [every[place] for place in numbers[order].tolist()], weights[order]
+    places, weights, longest = [every[place] for place in numbers[order].tolist()], weights[order], longest[order]
     if any(place.source == "hook" for place in places):
         return _most(places, weights)
-    found = _innermost(places, weights, _shares(timeline, main))
+    found = _innermost(places, weights, longest, _shares(timeline, main))
     if found is None and HOST_WORK in causes and not any(place.chain for place in places):
         return _of_op(timeline, ts, np.maximum(ended, ts), tid, int(due[rows].sum()))
     return found
+
+
+def _or_backward(timeline: Timeline, number: Ints, end: Ints) -> Ints:
+    """The numbers of places, where nothing of the program is in one that of the backward that runs when the bubble
+    ends: what a thread of autograd launches is its caller's."""
+    backward = timeline.backward_places(end)
+    if not backward.any():
+        return number
+    every = timeline.places
+    alone = {one for one in set(number.tolist()) if every[one].source != "hook" and _is_of_nobody(every[one])}
+    replaced: Ints = np.where(np.isin(number, list(alone)) & (backward > 0), backward, number)
+    return replaced
+
+
+def _is_of_nobody(place: Place) -> bool:
+    """Whether no function but PyTorch's and Python's own is around a place."""
+    return all(frame.file.startswith(COMMON) for frame in place.chain)
 
 
 def _of_op(timeline: Timeline, ts: Ints, end: Ints, tid: Ints, whole: int) -> IdlePlace | None:
@@ -125,21 +142,24 @@ def _most(places: list[Place], weights: Ints) -> IdlePlace | None:
     return IdlePlace(replace(place, at=at, chain=chain), weight / whole)
 
 
-def _innermost(places: list[Place], weights: Ints, shares: dict[Frame, float]) -> IdlePlace | None:
-    """The innermost function that is behind most of the weight, called from the program's own innermost one, unless
-    that is everywhere, and the function is not; where there are no functions, the annotation. ``shares`` are those of
-    the trace that functions take."""
+def _innermost(places: list[Place], weights: Ints, longest: Ints, shares: dict[Frame, float]) -> IdlePlace | None:
+    """The innermost function that is behind most of the weight, and of that of the ``longest`` bubbles, called from the
+    program's own innermost one, unless that is everywhere, and the function is not; where there are no functions, the
+    annotation. ``shares`` are those of the trace that functions take."""
     behind: Counter[Frame] = Counter()
+    behind_longest: Counter[Frame] = Counter()
     depth: dict[Frame, int] = {}
     marks: Counter[str] = Counter()
-    for place, weight in zip(places, weights.tolist(), strict=True):
+    for place, weight, of_longest in zip(places, weights.tolist(), longest.tolist(), strict=True):
         marks[place.annotation] += weight
         for inside, frame in enumerate(place.chain):
             if frame not in place.chain[:inside] and not _passes_on(frame):
                 behind[frame] += weight
+                behind_longest[frame] += of_longest
                 depth[frame] = max(inside, depth.get(frame, 0))
     whole = int(weights.sum())
-    common = [frame for frame, weight in behind.items() if weight >= MAIN_SHARE * whole]
+    least = MAIN_SHARE * int(longest.sum())
+    common = [one for one, ns in behind.items() if ns >= MAIN_SHARE * whole and behind_longest[one] >= least]
     if not common:
         mark, weight = marks.most_common(1)[0]
         return IdlePlace(Place(annotation=mark), weight / whole) if mark and weight >= MAIN_SHARE * whole else None
@@ -154,9 +174,10 @@ def _innermost(places: list[Place], weights: Ints, shares: dict[Frame, float]) -
 
 
 def _passes_on(frame: Frame) -> bool:
-    """Whether a function is behind every step, or only calls others for its callers."""
-    library = not is_user(frame.file)
-    return frame.file.startswith(COMMON) or (library and bool(PASSES_ON.search(f"{frame.file} {frame.function}")))
+    """Whether a function is behind every step, or only calls others for its callers, or is in no file to look at."""
+    if frame.file.startswith(COMMON) or is_generated(frame.file):
+        return True
+    return not is_user(frame.file) and bool(PASSES_ON.search(f"{frame.file} {frame.function}"))
 
 
 def _shares(timeline: Timeline, tid: int) -> dict[Frame, float]:

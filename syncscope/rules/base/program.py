@@ -11,7 +11,8 @@ import numpy as np
 from syncscope.advice import NO_BATCH, WEIGHTS
 from syncscope.rules.base.groups import Group
 from syncscope.timeline import Timeline
-from syncscope.timeline.intervals import Union
+from syncscope.timeline.intervals import Bools, Ints, Union
+from syncscope.timeline.launching import LAUNCHES
 from syncscope.timeline.nesting import Nesting
 from syncscope.timeline.overlap import is_compute
 
@@ -59,16 +60,29 @@ def only_infers(timeline: Timeline) -> bool:
 def waits_for_compiled(timeline: Timeline) -> bool:
     """Whether half of the time in which the device waits for the next launch ends with one of code that
     ``torch.compile`` made: a program may have parts that are compiled, and wait for others."""
-    bubbles, calls = timeline.bubbles, timeline.calls
+    bubbles = timeline.bubbles
     waiting = np.where(bubbles.launch >= 0, bubbles.due_to("launching"), 0)
-    launch = bubbles.launch[waiting > 0]
+    compiled = _of_compiled(timeline, bubbles.launch[waiting > 0])
+    return bool(compiled.any()) and 2 * int(waiting[waiting > 0][compiled].sum()) >= int(waiting.sum())
+
+
+def launches_compiled(timeline: Timeline) -> bool:
+    """Whether half of the launches or more are of code that ``torch.compile`` made, whatever the device waits for."""
+    launches = np.flatnonzero(timeline.calls.do(LAUNCHES))
+    compiled = _of_compiled(timeline, launches)
+    return bool(compiled.any()) and 2 * int(compiled.sum()) >= len(launches)
+
+
+def _of_compiled(timeline: Timeline, launch: Ints) -> Bools:
+    """Which calls (n,) of launches are in code that ``torch.compile`` made."""
+    calls = timeline.calls
     compiled = np.zeros(len(launch), dtype=bool)
     for table in (timeline.ops, timeline.annotations):
         rows = table.take(table.named(COMPILED.search))
         if len(rows):
             nesting = Nesting(rows.ts, rows.end, rows.tid)
             compiled |= nesting.innermost(calls.tid[launch], calls.ts[launch], calls.end[launch]) >= 0
-    return bool(compiled.any()) and 2 * int(waiting[waiting > 0][compiled].sum()) >= int(waiting.sum())
+    return compiled
 
 
 def works_in_compiled(timeline: Timeline) -> bool:
