@@ -187,6 +187,7 @@ def test_a_report_without_lanes_or_device_still_reads(show: Show) -> None:
     assert cards(made.page) == 5
 
 
+@pytest.mark.slow
 def test_it_prints_in_light_colours_with_every_card_open(show: Show, browser: Any) -> None:
     page = show(sample(), scheme="dark").page
     page.evaluate("window.dispatchEvent(new Event('beforeprint'))")  # comes while the screen's style still holds
