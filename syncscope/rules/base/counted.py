@@ -189,9 +189,9 @@ def add_run(hits: Sequence[Hit], timeline: Timeline, rules: Sequence[RankRule]) 
 def _found_by_all(line: CountedLine, timeline: Timeline, rules: Sequence[RankRule]) -> list[Finding]:
     """What each rule that claims a line that no window recorded finds of it. All are about the same waits."""
     findings = [_found(line, timeline, rule) for rule in _claimants(line, rules)]
-    codes = [finding.fingerprint for finding in findings]
+    fingerprints = [finding.fingerprint for finding in findings]
     return [
-        msgspec.structs.replace(finding, related=tuple(code for code in codes if code != finding.fingerprint))
+        msgspec.structs.replace(finding, related=tuple(one for one in fingerprints if one != finding.fingerprint))
         for finding in findings
     ]
 
