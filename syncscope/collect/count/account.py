@@ -64,7 +64,9 @@ class Prices:
     """Wrappers taken out and put in again. Python learns anew where the attributes of tensors are, which cannot be
     measured without the program: 60 µs in a step of 0.3 ms, 430 µs in one of 6 ms with forty layers."""
     step: float = 500.0
-    """A block of steps closed, or a change of phase."""
+    """A block of steps closed."""
+    settle: float = 150.0
+    """The books of it closed, also at each change of phase."""
     seen: float = 0.0
     """The part of ``warning`` that is timed at each one; 0 where it is not."""
 
@@ -72,7 +74,7 @@ class Prices:
         """What they are where our code runs so many times slower. ``out`` was measured in programs."""
         return Prices(
             self.warning * factor, self.call * factor, self.passed * factor, self.gate * factor, self.switch * factor,
-            self.out, self.step * factor, self.seen,
+            self.out, self.step * factor, self.settle * factor, self.seen,
         )  # fmt: skip
 
 
@@ -140,8 +142,9 @@ class Account:
         return 0
 
     def book_block(self, took_ns: int) -> None:
-        """To close a block of steps and choose the next one took so long."""
-        self.cost_ns += min(took_ns, COLDEST * (self.prices.step + self.prices.switch))
+        """To close a block of steps, with its books, and choose the next one took so long."""
+        prices = self.prices
+        self.cost_ns += min(took_ns, COLDEST * (prices.step + prices.switch)) - prices.settle
 
     def settle(self, elapsed_ns: int, rare: bool = False) -> float:
         """Close the books after ``elapsed_ns`` more, of something ``rare``. Returns what counting cost in it."""

@@ -267,7 +267,7 @@ class Counter(Counted):
         self._bins.add(now, state.phase.number, waits=account.warnings + account.calls)
         state.block_gate_ns += (account.calls + account.passed) * account.prices.gate
         cost = account.settle(elapsed, state.rare)
-        account.cost_ns += account.prices.step + followed
+        account.cost_ns += account.prices.settle + followed
         account.followed_ns += followed
         if not state.rare and self._is_rare(state):  # what the others left is spent first
             account.rare_ns += min(max(-account.allow(0), 0.0), cost, account.rare_left_ns)

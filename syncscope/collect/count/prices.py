@@ -66,6 +66,7 @@ def measure(scratch: Counter, switch: Callable[[bool], None]) -> Prices:
         out=OUT_GATES * gate,
         switch=_switch_ns(switch),
         step=_once(lambda: scratch._next_block(scratch._state)),
+        settle=_once(scratch._settle),
         seen=max(seen, 1.0),
     )
 

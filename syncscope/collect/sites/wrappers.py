@@ -266,6 +266,13 @@ def function_modes(torch: Any) -> Callable[[], int]:
     return found
 
 
+def dispatch_modes(torch: Any) -> Callable[[], int]:
+    """What says how many modes of dispatch are open. They get each operator in Python, as a compiler's stand-ins for
+    tensors do, and call what really runs by itself."""
+    found: Callable[[], int] = find(torch, "_C._len_torch_dispatch_stack") or (lambda: 0)
+    return found
+
+
 def unseen(torch: Any, look: Callable[..., Looked], *given: Any) -> Looked:
     """``look(*given)``, of which neither a subclass of tensors nor a mode of functions hears, where PyTorch can."""
     alone = find(torch, "_C.DisableTorchFunction") or contextlib.nullcontext

@@ -21,7 +21,9 @@ from syncscope.schema.counting import CountedWait, PhaseKind
 
 MS = 1_000_000
 
-PRICES = Prices(warning=3_000.0, call=1_500.0, passed=300.0, gate=100.0, switch=30_000.0, out=300_000.0, step=0.0)
+PRICES = Prices(
+    warning=3_000.0, call=1_500.0, passed=300.0, gate=100.0, switch=30_000.0, out=300_000.0, step=0.0, settle=0.0
+)
 
 
 @dataclass

@@ -9,6 +9,8 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the wrappers are around PyTorch's entry points")
 
+from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
+
 from syncscope.collect.count.wrappers import FIND_UNUSED, CountingWrappers  # noqa: E402
 from syncscope.collect.sites.sync_debug import SyncDebugMode  # noqa: E402
 from syncscope.collect.sites.wrappers import CallWrappers  # noqa: E402
@@ -85,6 +87,16 @@ def test_pinning_and_the_next_batch_are_left_alone(log: Log) -> None:
 def test_operators_run_with_the_mode_off_and_may_have_waited(log: Log) -> None:
     torch.ops.aten.relu(torch.ones(3))
     assert log.calls == ["torch.ops"] and log.modes == ["suspend", "resume"]
+
+
+def test_of_an_operator_in_a_mode_of_dispatch_what_really_runs_counts_once(log: Log) -> None:
+    class Mode(TorchDispatchMode):
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            return func(*args, **(kwargs or {}))
+
+    with Mode():
+        torch.ops.aten.relu(torch.ones(3))
+    assert log.calls.count("torch.ops") == 2  # ``ones``, too, is an operator to the mode
 
 
 def test_while_nobody_counts_calls_are_passed_on(log: Log) -> None:

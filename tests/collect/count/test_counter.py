@@ -411,7 +411,7 @@ def test_prices_are_measured_when_counting_begins_and_leave_nothing_behind() -> 
         assert run.counting
     for price, most in ((prices.warning, 200_000), (prices.call, 100_000), (prices.passed, 50_000)):
         assert 0 < price < most
-    assert prices.switch > 0 and prices.step > 0
+    assert prices.switch > 0 and prices.step > 0 and prices.settle > 0
 
 
 def test_without_the_sync_debug_mode_opening_says_so_and_leaves_nothing() -> None:
