@@ -136,12 +136,18 @@ class Nests:
     @staticmethod
     def _add_loops(nest: Nest, kept: Kept, frame: FrameType, lasti: int) -> None:
         if kept.loops is None:
-            kept.loops = loops_of(kept.code)
+            kept.loops = () if _is_forward(kept.code) else loops_of(kept.code)
         for loop in kept.loops:
             if loop.holds(lasti):
                 nest.loops.append(loop)
                 nest.frames.append(id(frame))
                 nest.through.append(kept.generator)
+
+
+def _is_forward(code: CodeType) -> bool:
+    """Whether a function is what the call of a module runs. Who calls it by its name, not the module, does the same in
+    one step: loops over the module's layers are none of the program's."""
+    return code.co_name == "forward" and code.co_varnames[:1] == ("self",)
 
 
 def _user_of(number: int, users: list[tuple[CodeType, int, int, str]]) -> tuple[CodeType, int, str] | None:

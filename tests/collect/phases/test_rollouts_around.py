@@ -45,6 +45,33 @@ def test_it_is_one_rollout_where_it_came_before_the_first_update() -> None:
     assert run.steps == {"rollout": 300, "train": 30}
 
 
+def test_the_loop_over_the_layers_in_a_forward_that_is_called_by_its_name_makes_no_steps() -> None:
+    class Policy(torch.nn.Module):  # type: ignore[misc,name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers, self.head = torch.nn.ModuleList([torch.nn.Linear(2, 2), torch.nn.Linear(2, 2)]), model()
+
+        def forward(self, x: Any) -> Any:
+            for layer in self.layers:
+                x = torch.tanh(layer(x))
+            return self.head(x)
+
+        def select_action(self, x: Any) -> Any:
+            return self.forward(x)
+
+    policy = Policy()
+    optimizer = sgd(policy)
+    with following() as run:
+        for _ in range(4):
+            for _ in range(50):
+                with torch.no_grad():
+                    policy.select_action(X)
+            for _ in range(10):
+                learn(policy, optimizer)
+    assert run.turns == ["rollout", "train"]
+    assert run.steps == {"rollout": 200, "train": 40}
+
+
 def test_a_few_calls_between_two_rounds_of_the_training_are_part_of_it() -> None:
     net = model()
     optimizer = sgd(net)
