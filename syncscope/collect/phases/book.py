@@ -104,6 +104,7 @@ class PhaseBook:
     def _listen(self) -> None:
         """Let no further step pass unheard, and add those that did."""
         expected = self.expected
+        expected.take_back()
         if expected.left < expected.timed:
             self.current.followed(expected.timed_ns)
         if expected.most != expected.left:
@@ -112,6 +113,7 @@ class PhaseBook:
 
     def begin_event(self) -> int:
         """Somebody is about to tell of an event. Returns the time, for ``end_event``."""
+        self.expected.take_back()
         self._listener_ns = 0
         return self._clock()
 
@@ -131,6 +133,7 @@ class PhaseBook:
 
     def hear(self) -> None:
         """Add the steps that passed unheard."""
+        self.expected.take_back()
         expected, phase, left = self.expected, self.current, self.expected.left
         count, expected.most = expected.most - left, left
         phase.steps += count
@@ -292,7 +295,7 @@ class PhaseBook:
             if phase.source == "user":
                 self.expected.passes = CALLS_A_STEP * left
             elif phase.seldom and not phase.shares:
-                self.expected.others = CALLS_A_STEP
+                self.expected.others = self.expected.passes = CALLS_A_STEP
 
     def _judge_nested(self, train: Phase) -> None:
         """Fold loops inside of each step of ``train`` that call little; mark those that call much."""

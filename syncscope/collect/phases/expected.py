@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import CodeType, FrameType
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
+
+from syncscope.collect.phases.loan import Loan
 
 NOBODY = id(None)
 """The owner of the program's own steps, and of batches."""
@@ -29,9 +31,9 @@ class Expected:
 
     __slots__ = (
         "around", "batch_code", "batch_lasti", "batches", "busy", "call_event", "clock", "closed", "code", "depth",
-        "event", "frame_id", "in_scaler", "inside_call", "lasti", "left", "loader", "looks_closely", "mask", "moments",
-        "most", "narrow", "others", "outer_lasti", "owner", "passes", "quick", "quiet", "second", "seconds", "skipped",
-        "timed", "timed_ns", "trains",
+        "event", "frame_id", "in_scaler", "inside_call", "lasti", "left", "lent", "loader", "looks_closely", "mask",
+        "moments", "most", "narrow", "others", "outer_lasti", "owner", "passes", "quick", "quiet", "second", "seconds",
+        "skipped", "timed", "timed_ns", "trains",
     )  # fmt: skip
 
     def __init__(self, clock: Callable[[], int]) -> None:
@@ -42,10 +44,11 @@ class Expected:
         self.quick = self.narrow = self.looks_closely = False
         """An event may pass with the least that tells it from others. Only where ``narrow``, so that only the classes
         that the program calls are watched, and not where each event is to be looked at closely."""
-        self.in_scaler = False
-        """A scaler makes the optimiser's step, and tells of it itself."""
-        self.inside_call = False
-        """The thread that is followed is in an outermost call of a module."""
+        self.in_scaler = self.inside_call = False
+        """A scaler makes the optimiser's step, and tells of it itself; the thread that is followed is in an outermost
+        call of a module."""
+        self.lent: dict[Literal["left", "passes"], Loan] = {}
+        """What hooks may let pass by themselves, until ``take_back``: part of ``left`` and of ``passes``."""
         self.left = self.most = 0
         """So many steps may pass unheard, each with an event like the last one, of so many in all."""
         self.timed, self.timed_ns = NONE, 0
@@ -83,17 +86,31 @@ class Expected:
 
     @property
     def unheard(self) -> int:
-        """Steps of the current phase that ended unheard, and are not in its ``steps`` yet."""
-        return self.most - self.left
+        """Steps of the current phase that ended unheard, and are not in its ``steps`` yet. From any thread."""
+        loan = self.lent.get("left")
+        return self.most - self.left + (loan.used if loan is not None else 0)
+
+    def take_back(self) -> None:
+        """Let no hook pass anything by itself, and book what passed."""
+        while self.lent:
+            name, loan = self.lent.popitem()
+            setattr(self, name, getattr(self, name) - loan.end())
 
     def tell_all(self) -> None:
         """Let nothing more pass unheard."""
+        self.take_back()
         self.left = self.most = self.passes = self.others = self.seconds = self.batches = 0
         self.timed, self.second, self.quick = NONE, NOBODY, False
 
+    def slow_down(self) -> None:
+        """Let nothing pass quickly until the next step that is heard. From any thread."""
+        self.quick = False
+        self.take_back()
+
     def look_closely(self) -> None:
         """Let nothing pass quickly any more: several threads call modules."""
-        self.quick, self.looks_closely = False, True
+        self.looks_closely = True
+        self.slow_down()
 
     def expect(self, left: int, timed: int, event: str, owner: int, like: Any) -> None:
         """Let ``left`` steps pass that end with ``event`` of ``owner``, where the decision ``like`` holds. ``timed`` is

@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import FrameType
-from typing import Any
+from typing import Any, Literal
 
 from syncscope.collect.patching import Patches, tracing
 from syncscope.collect.phases.choice import Event
-from syncscope.collect.phases.expected import CallMoments
+from syncscope.collect.phases.expected import NOBODY
+from syncscope.collect.phases.loan import NO_CALLS, Loan
 from syncscope.collect.phases.thread import FollowedThread
 from syncscope.collect.phases.tracker import PhaseTracker
 
@@ -30,6 +31,9 @@ step."""
 
 MOST_CLASSES = 64
 """With more, all classes are watched all the time."""
+
+AROUND = 3
+"""From a look at a call out to the frame that calls: beyond it are the choice and ``call``."""
 
 NOTHING: Any = object()
 """In place of the first argument of a call without one."""
@@ -81,7 +85,8 @@ class ModuleCalls:
     def forget(self) -> None:
         """Tell the tracker nothing more: the program may hold a bound ``module.__call__``."""
         self._expected.closed = self._expected.busy = True
-        self._expected.quick = self._expected.narrow = False
+        self._expected.narrow = False
+        self._expected.slow_down()
 
     def look_wider(self) -> None:
         """Watch all classes again, if it is time. From any thread."""
@@ -92,7 +97,8 @@ class ModuleCalls:
     def _widen(self) -> None:
         if self._narrow_since and not self._expected.closed and not has_compiled():
             self._narrow_since = self._known_calls = 0
-            self._expected.quick = self._expected.narrow = False
+            self._expected.narrow = False
+            self._expected.slow_down()
             self._wide.put_in()
             self._narrow.restore()
 
@@ -105,16 +111,6 @@ class ModuleCalls:
         except Exception as error:
             self._failed(error)
         self._tracker.end_event(begin)
-
-    def _called(
-        self, module: Any, moments: CallMoments | None, begin_ns: int, frame: FrameType,
-        look_at_class: Callable[[type], None] | None,
-    ) -> None:  # fmt: skip
-        """An outermost call from ``frame`` is over."""
-        if moments is not None:
-            moments.called(module, begin_ns, frame)
-        if look_at_class is not None and not self._expected.closed:
-            look_at_class(type(module))
 
     def _look_at_class(self, kind: type) -> None:
         """An outermost call of a module of class ``kind`` is over, while all classes are watched."""
@@ -142,6 +138,7 @@ class ModuleCalls:
     def _switched(self) -> None:
         """A module is switched between training and evaluation: another one may be called from now on."""
         if threading.get_ident() == self._followed.ident:
+            self._expected.take_back()
             if self._switches < FREE_SWITCHES:
                 self._switches += 1
                 self._widen()
@@ -165,31 +162,29 @@ class ModuleCalls:
     def _make(self, original: Any, look_at_class: Callable[[type], None] | None) -> Any:
         """The call of a module. Local names are fast, and what seldom runs is in functions of its own: a step of half a
         millisecond pays for each line of code and data that is not in the processor's caches."""
-        calls, traced, look, grad_enabled = self, tracing(self._torch), self._look, self._torch.is_grad_enabled
+        traced, grad_enabled = tracing(self._torch), self._torch.is_grad_enabled
         expected, frame = self._tracker.expected, sys._getframe
+        owner, grad, lent = NOBODY, False, NO_CALLS
+
+        def lend(module: Any, calls: Iterator[None]) -> None:
+            nonlocal owner, grad, lent
+            owner, grad, lent = id(module), grad_enabled(), calls
+
+        is_looked_at = self._make_choice(Loan(lend))
 
         # Most calls have one argument. To pass on a tuple and a dictionary takes as long as all the rest. A profiler of
         # the program's that records stacks takes the ``self`` of whatever is ``Module.__call__``, or crashes.
         def call(self: Any, first: Any = NOTHING, /, *others: Any, **named: Any) -> Any:
+            looked_at = False
+            if not traced():  # Dynamo must see nothing that changes
+                if id(self) == owner and grad_enabled() is grad and first is not NOTHING and not (others or named):
+                    for _ in lent:
+                        return original(self, first)
+                looked_at = not expected.busy and is_looked_at(self)
             single = False if others or named else first is not NOTHING  # a branch: Dynamo knows no ``not`` of a tuple
-            passes = looks = False
-            if not traced() and not expected.busy:  # Dynamo must see nothing that changes
-                if expected.quick:
-                    event: Event = "eval" if not self.training else "training" if grad_enabled() else "call"
-                    if expected.trains and event == "training":
-                        if passes := expected.quiet > 0:
-                            expected.quiet -= 1
-                    elif (left := expected.left) & expected.mask:
-                        if expected.owner == id(self):
-                            if passes := expected.event is event:
-                                expected.left = left - 1
-                                expected.passes = expected.others
-                        elif passes := expected.passes > 0 and event is expected.call_event:
-                            expected.passes -= 1
-                looks = not passes and look(self, frame)
-            if not passes and not looks:
+            if not looked_at:
                 return original(self, first) if single else original(self, *joined(first, others), **named)
-            moments = expected.moments if looks else None
+            moments = expected.moments
             begin = time.perf_counter_ns() if moments is not None else 0
             try:
                 expected.busy = expected.inside_call = True
@@ -197,14 +192,43 @@ class ModuleCalls:
             finally:
                 expected.busy = expected.closed
                 expected.inside_call = False
-                if looks and (moments is not None or look_at_class is not None):
-                    calls._called(self, moments, begin, frame(1), look_at_class)
+                if moments is not None:
+                    moments.called(self, begin, frame(1))
+                if look_at_class is not None and not expected.closed:
+                    look_at_class(type(self))
 
         return call
 
-    def _look(self, module: Any, frame: Callable[[int], FrameType]) -> bool:
+    def _make_choice(self, loan: Loan) -> Callable[[Any], bool]:
+        """What is asked by ``call``, of a module, whether the call must be looked at, and looks at its begin."""
+        expected, look, grad_enabled, frame = self._expected, self._look, self._torch.is_grad_enabled, sys._getframe
+
+        def is_looked_at(module: Any) -> bool:
+            if expected.lent:
+                expected.take_back()
+            if expected.quick:
+                event: Event = "eval" if not module.training else "training" if grad_enabled() else "call"
+                if expected.trains and event == "training":
+                    if expected.quiet > 0:
+                        expected.quiet -= 1
+                        return False
+                elif (left := expected.left) & expected.mask:
+                    if expected.owner == id(module):
+                        if expected.event is event:
+                            expected.left = left - 1
+                            expected.passes = expected.others
+                            return False
+                    elif expected.passes > 0 and event is expected.call_event:
+                        expected.passes -= 1
+                        return False
+            return look(module, frame, loan)
+
+        return is_looked_at
+
+    def _look(self, module: Any, frame: Callable[[int], FrameType], loan: Loan) -> bool:
         """Look closely at a call of ``module`` from the frame around ``call``, and tell of it unless it is like the
-        last one. Returns whether it comes from the thread that is followed."""
+        last one. ``loan`` begins where those up to the next such look may pass. Returns whether it comes from the
+        thread that is followed."""
         expected, followed = self._expected, self._followed
         event: Event = "eval" if not module.training else "training" if self._torch.is_grad_enabled() else "call"
         timed = expected.left == expected.timed
@@ -216,9 +240,9 @@ class ModuleCalls:
                 and expected.event is event
                 and expected.owner == id(module)
                 and not expected.trains
-                and (inner := frame(2 + expected.skipped)).f_lasti == expected.lasti
+                and (inner := frame(AROUND + expected.skipped)).f_lasti == expected.lasti
                 and inner.f_code is expected.code
-                and (outer := frame(2 + expected.depth)).f_lasti == expected.outer_lasti
+                and (outer := frame(AROUND + expected.depth)).f_lasti == expected.outer_lasti
                 and id(outer) == expected.frame_id
                 and ((around := outer.f_back) is None or around.f_code is expected.around)
             )
@@ -226,6 +250,8 @@ class ModuleCalls:
             is_next = False
         if is_next:
             expected.left -= 1
+            if expected.passes == expected.others:  # no other module was called in the last step
+                self._lend("left", expected.left & expected.mask, module, loan)
             expected.passes = expected.others
         elif threading.get_ident() != followed.ident and not followed.takes_over():
             expected.look_closely()
@@ -234,12 +260,20 @@ class ModuleCalls:
             expected.quiet -= 1
         elif expected.passes and event == expected.call_event and expected.owner != id(module):
             expected.passes -= 1
+            if expected.owner == NOBODY:
+                self._lend("passes", min(expected.passes, expected.mask), module, loan)
         else:
             timed = False
-            self._tell(frame(2), module, event)
+            self._tell(frame(AROUND), module, event)
         if timed:
             expected.timed_ns += expected.clock() - begin
         return True
+
+    def _lend(self, of: Literal["left", "passes"], count: int, module: Any, loan: Loan) -> None:
+        """Let the next ``count`` calls of ``module`` pass by themselves."""
+        if self._expected.quick and count:
+            self._expected.lent[of] = loan
+            loan.begin(module, count)
 
 
 def joined(first: Any, others: tuple[Any, ...]) -> tuple[Any, ...]:

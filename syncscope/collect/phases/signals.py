@@ -134,7 +134,8 @@ class Signals:
 
     def forget(self) -> None:
         """Stop telling the tracker, in a forked child for instance."""
-        self._watching = self._tracker.expected.quick = False
+        self._watching = False
+        self._tracker.expected.slow_down()
         self._modules.forget()
         self._gradients.forget()
         self._compiled.forget()
@@ -152,7 +153,7 @@ class Signals:
     @moments.setter
     def moments(self, moments: Moments | None) -> None:
         self._moments = self._tracker.expected.moments = moments
-        self._tracker.expected.quick = False
+        self._tracker.expected.slow_down()
         self._watch_begins_of_steps()
 
     def _watch_begins_of_steps(self) -> None:

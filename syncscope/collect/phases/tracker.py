@@ -266,6 +266,8 @@ class PhaseTracker(PhaseChoice):
     def at(self, frame: FrameType) -> Phase:
         """The phase of something that happens now, with this innermost frame. Leaves a phase whose loop is over."""
         expected = self.expected
+        if expected.lent:
+            expected.take_back()
         phase, left = self.current, expected.left
         if unheard := expected.most - left:  # ``hear``, without a call of a function
             expected.most = left

@@ -153,6 +153,42 @@ def test_short_steps_are_looked_at_closely_now_and_then(
     assert len(other) == 1 and 50 - late <= other[0] <= 50
 
 
+def act_until_calls_pass(run: Followed, net: Any, time: Time) -> int:
+    """Act until the calls of ``net`` pass by themselves, and five of them have. Returns how often it acted."""
+    lent = run.tracker.expected.lent
+    with torch.no_grad():
+        for acted in range(1, 2_000):
+            net(X)
+            time.now += 20_000
+            if acted > 1_000 and any(loan.used == 5 for loan in lent.values()):
+                return acted
+    raise AssertionError("no call passed")
+
+
+def test_calls_that_pass_by_themselves_are_counted(run: Followed, time: Time) -> None:
+    acted = act_until_calls_pass(run, model(), time)
+    assert run.tracker.unheard >= 5
+    assert run.phase("rollout").steps in (acted - 1, acted)
+    assert not run.tracker.expected.lent and run.tracker.unheard == 0
+
+
+@pytest.mark.parametrize("change", ["gradients", "evaluation", "another module"])
+def test_no_call_of_another_kind_passes_by_itself(run: Followed, time: Time, change: str) -> None:
+    net, other = model(), model()
+    acted = act_until_calls_pass(run, net, time)
+    if change == "evaluation":
+        net.eval()
+        with torch.no_grad():
+            net(X)
+    elif change == "gradients":
+        net(X)
+    else:
+        with torch.no_grad():
+            other(X)
+    assert not run.tracker.expected.lent
+    assert run.phase("rollout").steps in (acted - 1, acted)
+
+
 def test_short_steps_that_call_a_second_module_tell_of_it_seldom(
     run: Followed, time: Time, monkeypatch: pytest.MonkeyPatch
 ) -> None:
