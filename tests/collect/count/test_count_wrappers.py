@@ -90,7 +90,7 @@ def test_operators_run_with_the_mode_off_and_may_have_waited(log: Log) -> None:
 
 
 def test_of_an_operator_in_a_mode_of_dispatch_what_really_runs_counts_once(log: Log) -> None:
-    class Mode(TorchDispatchMode):
+    class Mode(TorchDispatchMode):  # type: ignore[misc]
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             return func(*args, **(kwargs or {}))
 
