@@ -24,6 +24,9 @@ CHANGES_OUTPUT = "CI BUILD_NUMBER GITHUB_ACTIONS NO_COLOR FORCE_COLOR PY_COLORS 
 for name in CHANGES_OUTPUT.split():
     os.environ.pop(name, None)
 
+# Tensors of tests are small: several threads of OpenMP spend most of their time in busy waits for each other.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 settings.register_profile("new", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("same", settings.get_profile("new"), derandomize=True, max_examples=30)
 settings.load_profile("new")

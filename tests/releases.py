@@ -47,4 +47,4 @@ def folder(release: str) -> Path:
 def environment(release: str, **more: str) -> dict[str, str]:
     """The environment of a process in which ``import hta`` finds the release."""
     paths = [str(ROOT), str(folder(release))]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONDONTWRITEBYTECODE": "1", **more}
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), **more}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -15,6 +16,8 @@ from syncscope import Finding
 
 PROGRAMS = Path(__file__).parent / "pairs"
 SHARED = ("parts", "models", "layers", "heavy", "feeding", "blocks")
+LARGEST, MANY = 32, 8
+"""On the CPU every size is at most the one, or the other where a program has more than three."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,11 @@ class Pair:
     def script(self) -> Path:
         return PROGRAMS / f"{self.program}.py"
 
+    @property
+    def sizes_on_cpu(self) -> tuple[int, ...]:
+        most = LARGEST if len(self.sizes) <= 3 else MANY
+        return tuple(min(size, most) for size in self.sizes)
+
     def load(self) -> ModuleType:
         """The program as a module; needs PyTorch and what else it imports."""
         with mock.patch.object(sys, "path", [str(PROGRAMS), *sys.path]):
@@ -120,6 +128,11 @@ def pairs() -> list[Pair]:
                 for size, sizes in constants["SIZES"].items()
             ]  # fmt: skip
     return every
+
+
+def different_on_cpu(every: Iterable[Pair]) -> list[Pair]:
+    """The pairs without those that on the CPU are another over again."""
+    return list({(pair.program, pair.sizes_on_cpu): pair for pair in every}.values())
 
 
 def _constants(script: Path) -> dict[str, Any]:

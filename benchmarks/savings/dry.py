@@ -18,11 +18,9 @@ import torch
 import torch.distributed as dist
 from torch.overrides import TorchFunctionMode
 
-from benchmarks.savings.catalogue import Pair, pairs
+from benchmarks.savings.catalogue import Pair, different_on_cpu, pairs
 from benchmarks.savings.ranks import environment, free_port
 
-LARGEST, MANY = 32, 8
-"""Every size is at most the one, or the other where a program has more than three."""
 STEPS = 4
 
 
@@ -72,8 +70,7 @@ def _leave() -> None:
 
 def results(pair: Pair, version: str) -> list[Any]:
     """What the last of a few steps returns, as plain numbers."""
-    most = LARGEST if len(pair.sizes) <= 3 else MANY
-    step = getattr(pair.load(), version)(*(min(size, most) for size in pair.sizes))
+    step = getattr(pair.load(), version)(*pair.sizes_on_cpu)
     for _ in range(STEPS):
         result = step()
     return torch.as_tensor(result).detach().flatten().tolist()  # type: ignore[no-any-return]
@@ -82,7 +79,7 @@ def results(pair: Pair, version: str) -> list[Any]:
 def main() -> int:
     failed = 0
     with without_gpu():
-        for pair in pairs():
+        for pair in different_on_cpu(pairs()):
             try:
                 before, after = results(pair, "before"), results(pair, "after")
                 said = "the same" if before == after else f"before {before[:3]}, after {after[:3]}"

@@ -10,8 +10,7 @@ import jsonschema
 import msgspec
 import pytest
 
-from fixtures.labels import CASES, recordings
-from syncscope.analysis.analyze import analyze
+from fixtures.labels import CASES, report_of
 from syncscope.analysis.merge import merge
 from syncscope.policy import Policy, check_gate
 from syncscope.report.sarif import NOTIFICATIONS, render
@@ -69,7 +68,7 @@ def scalar_read(**changed: Any) -> Finding:
 
 @pytest.mark.parametrize("case", CASES)
 def test_real_traces_are_valid(case: str) -> None:
-    report = analyze(*recordings(case, "windows"))
+    report = report_of(case, "windows")
     run = run_of(report, check_gate(report, Policy()))
     assert sum(len(result["properties"]["traces"]) for result in run["results"]) == len(report.findings)
 

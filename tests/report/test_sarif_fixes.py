@@ -13,9 +13,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from fixtures.labels import CASES, recordings
+from fixtures.labels import CASES, report_of
 from syncscope.advice.operations import DISTRIBUTIONS, PYTORCH_CODE
-from syncscope.analysis.analyze import analyze
 from syncscope.policy import Policy, check_gate
 from syncscope.report import sarif
 from syncscope.schema import address
@@ -154,7 +153,7 @@ def logs() -> dict[str, str]:
     """A log of every kind: real, hostile, with a fix, against a verdict."""
     made = {}
     for case in CASES[:12]:
-        report = analyze(*recordings(case, "windows"))
+        report = report_of(case, "windows")
         made[case] = sarif.render(report, check_gate(report, Policy()))
     for number, (name, text) in enumerate(HOSTILE.items()):
         if text:

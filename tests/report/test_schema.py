@@ -15,9 +15,8 @@ import jsonschema
 import msgspec
 import pytest
 
-from fixtures.labels import recordings
+from fixtures.labels import report_of
 from syncscope import report
-from syncscope.analysis.analyze import analyze
 from syncscope.schema.report import SCHEMA_VERSION, Report
 from tests.report import sample
 from tests.report.hostile import HOSTILE, spoiled
@@ -64,7 +63,7 @@ def test_it_is_a_schema() -> None:
 
 @pytest.mark.parametrize("case", ["item_logging", "library_sync", "generate", "ddp_straggler"])
 def test_reports_on_real_traces_keep_to_it(case: str) -> None:
-    validate(analyze(*recordings(case, "windows")).to_json())
+    validate(report_of(case, "windows").to_json())
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
