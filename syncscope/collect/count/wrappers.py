@@ -20,6 +20,7 @@ from syncscope.collect.sites.wrappers import (
     function_modes,
     plain_types,
     unseen,
+    without_data,
 )
 
 FIND_UNUSED = "DistributedDataParallel"
@@ -176,11 +177,12 @@ class CountingWrappers(CallWrappers):
         may_have_waited, now, caller = self._counts.may_have_waited, time.time_ns, sys._getframe
         suspend, resume = self._mode.suspend, self._mode.resume
         known, look_up, gate = self._operators.known, self._operators.look_up, self._gate
-        warnings, passed, modes = self.warnings, self._counts.passed, dispatch_modes(self._torch)
+        warnings, passed = self.warnings, self._counts.passed
+        modes, empty = dispatch_modes(self._torch), without_data(self._torch)
 
         def make(original: Any) -> Any:
             def wrapper(*args: Any, **kwargs: Any) -> Any:
-                if not gate.on or modes():  # a compiler makes a hundred thousand such calls
+                if not gate.on or modes() or empty():  # a compiler makes a hundred thousand such calls
                     return original(*args, **kwargs)
                 ignored = known.get(id(args[0]))
                 if ignored or (ignored is None and look_up(args[0])):

@@ -273,6 +273,12 @@ def dispatch_modes(torch: Any) -> Callable[[], int]:
     return found
 
 
+def without_data(torch: Any) -> Callable[[], bool]:
+    """What says whether operators run on nothing but the shapes of tensors now, as in a compiler."""
+    found: Callable[[], bool] = find(torch, "_C._meta_in_tls_dispatch_include") or (lambda: False)
+    return found
+
+
 def unseen(torch: Any, look: Callable[..., Looked], *given: Any) -> Looked:
     """``look(*given)``, of which neither a subclass of tensors nor a mode of functions hears, where PyTorch can."""
     alone = find(torch, "_C.DisableTorchFunction") or contextlib.nullcontext

@@ -9,6 +9,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the wrappers are around PyTorch's entry points")
 
+from torch._subclasses.fake_tensor import FakeTensorMode  # noqa: E402
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
 from syncscope.collect.count.wrappers import FIND_UNUSED, CountingWrappers  # noqa: E402
@@ -97,6 +98,14 @@ def test_of_an_operator_in_a_mode_of_dispatch_what_really_runs_counts_once(log: 
     with Mode():
         torch.ops.aten.relu(torch.ones(3))
     assert log.calls.count("torch.ops") == 2  # ``ones``, too, is an operator to the mode
+
+
+def test_operators_on_the_stand_ins_of_a_compiler_are_passed_on(log: Log) -> None:
+    with FakeTensorMode() as mode:
+        x = mode.from_tensor(torch.ones(3))
+        log.calls.clear()
+        torch.ops.aten.add(torch.ops.aten.relu(x), 1)
+    assert log.calls == []
 
 
 def test_while_nobody_counts_calls_are_passed_on(log: Log) -> None:
