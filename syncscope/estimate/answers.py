@@ -89,6 +89,11 @@ def lower_severity(severity: Severity, saving_ms: float | None, step_ms: float |
     return "warning" if little and severity == "error" else severity
 
 
+AHEAD = "; a host with less to launch also runs ahead in the rest of the step, so more than this wait goes"
+BEYOND = 1.1
+"""A saving of so many times the device's wait for launches or more is said to be more than that."""
+
+
 def give_saving(
     finding: Finding,
     saving: Saving,
@@ -116,7 +121,14 @@ def give_saving(
         saving_below_drift=saving.below_drift,
         saving_null_why=why,
         after=None if little else after,
+        message=finding.message + (AHEAD if _saves_beyond_itself(finding, saving) else ""),
     )
+
+
+def _saves_beyond_itself(finding: Finding, saving: Saving) -> bool:
+    """Whether less to launch saves clearly more than the time that the device waits for launches."""
+    idle_ms = None if finding.causes else finding.idle_ms_per_step
+    return idle_ms is not None and saving.ms is not None and saving.ms > BEYOND * idle_ms
 
 
 def _sure_ms(saving: Saving, fit: Fit, shown_ms: float | None) -> float | None:
