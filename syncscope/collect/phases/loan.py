@@ -30,8 +30,11 @@ class Loan:
 
     def end(self) -> int:
         """Let nothing pass any more. Returns how many passed."""
-        self._lend(None, NO_CALLS)
-        return self.used
+        used = self._count - operator.length_hint(self._calls)
+        if used < self._count:
+            self._lend(None, NO_CALLS)
+            used = self.used
+        return used
 
     @property
     def used(self) -> int:
