@@ -121,7 +121,7 @@ class Program:
         (host_bound, 6_000_000, False, 60, 100, 14.6),
         (small_copies, 2_500_000, True, 400, 1_600, 6),
         (rollout, 600_000, False, 2_000, 2_000, 3),
-        (rollout, 600_000, True, 2_000, 2_000, 4),
+        (rollout, 600_000, True, 2_000, 2_000, 4.3),
     ],
     ids=["host-bound", "copies", "rollout", "rollout that tells"],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any, Literal, Protocol
@@ -89,6 +90,21 @@ class Expected:
         """Steps of the current phase that ended unheard, and are not in its ``steps`` yet. From any thread."""
         loan = self.lent.get("left")
         return self.most - self.left + (loan.used if loan is not None else 0)
+
+    def is_next(self, event: str, owner: int, around: int) -> bool:
+        """Whether ``event`` of ``owner`` is what is expected next, and the program stands where it stood before, so
+        many frames ``around`` this method's. As ``tracker.is_like_last``, as good as. A frame is of one thread."""
+        if not (self.left and self.event == event and self.owner == owner):
+            return False
+        frame = sys._getframe
+        try:
+            inner, outer = frame(around + self.skipped), frame(around + self.depth)
+        except ValueError:  # there are not so many
+            return False
+        if inner.f_lasti != self.lasti or inner.f_code is not self.code or id(outer) != self.frame_id:
+            return False
+        beyond = outer.f_back
+        return outer.f_lasti == self.outer_lasti and (beyond is None or beyond.f_code is self.around)
 
     def take_back(self) -> None:
         """Let no hook pass anything by itself, and book what passed."""

@@ -201,7 +201,7 @@ class ModuleCalls:
 
     def _make_choice(self, loan: Loan) -> Callable[[Any], bool]:
         """What is asked by ``call``, of a module, whether the call must be looked at, and looks at its begin."""
-        expected, look, grad_enabled, frame = self._expected, self._look, self._torch.is_grad_enabled, sys._getframe
+        expected, look, grad_enabled = self._expected, self._look, self._torch.is_grad_enabled
 
         def is_looked_at(module: Any) -> bool:
             if expected.lent:
@@ -221,11 +221,11 @@ class ModuleCalls:
                     elif expected.passes > 0 and event is expected.call_event:
                         expected.passes -= 1
                         return False
-            return look(module, frame, loan)
+            return look(module, loan)
 
         return is_looked_at
 
-    def _look(self, module: Any, frame: Callable[[int], FrameType], loan: Loan) -> bool:
+    def _look(self, module: Any, loan: Loan) -> bool:
         """Look closely at a call of ``module`` from the frame around ``call``, and tell of it unless it is like the
         last one. ``loan`` begins where those up to the next such look may pass. Returns whether it comes from the
         thread that is followed."""
@@ -233,22 +233,7 @@ class ModuleCalls:
         event: Event = "eval" if not module.training else "training" if self._torch.is_grad_enabled() else "call"
         timed = expected.left == expected.timed
         begin = expected.clock() if timed else 0
-        try:
-            # ``tracker.is_like_last``, as good as, without a call of a function. A frame is of one thread.
-            is_next = (
-                expected.left
-                and expected.event is event
-                and expected.owner == id(module)
-                and not expected.trains
-                and (inner := frame(AROUND + expected.skipped)).f_lasti == expected.lasti
-                and inner.f_code is expected.code
-                and (outer := frame(AROUND + expected.depth)).f_lasti == expected.outer_lasti
-                and id(outer) == expected.frame_id
-                and ((around := outer.f_back) is None or around.f_code is expected.around)
-            )
-        except ValueError:  # there are not so many frames
-            is_next = False
-        if is_next:
+        if not expected.trains and expected.is_next(event, id(module), AROUND + 1):
             expected.left -= 1
             if expected.passes == expected.others:  # no other module was called in the last step
                 self._lend("left", expected.left & expected.mask, module, loan)
@@ -264,7 +249,7 @@ class ModuleCalls:
                 self._lend("passes", min(expected.passes, expected.mask), module, loan)
         else:
             timed = False
-            self._tell(frame(AROUND), module, event)
+            self._tell(sys._getframe(AROUND), module, event)
         if timed:
             expected.timed_ns += expected.clock() - begin
         return True

@@ -186,30 +186,17 @@ class Signals:
 
     def _look_at_user_step(self) -> None:
         """Look closely at a step that the program told, and tell of it unless it is like the last one."""
-        expected, frame = self._tracker.expected, sys._getframe
+        expected = self._tracker.expected
         timed = expected.left == expected.timed
         begin = expected.clock() if timed else 0
-        try:
-            is_next = (
-                expected.left
-                and expected.event == "user"
-                and expected.owner == NOBODY
-                and (inner := frame(2 + expected.skipped)).f_lasti == expected.lasti
-                and inner.f_code is expected.code
-                and (outer := frame(2 + expected.depth)).f_lasti == expected.outer_lasti
-                and id(outer) == expected.frame_id
-                and ((around := outer.f_back) is None or around.f_code is expected.around)
-            )
-        except ValueError:  # there are not so many frames
-            is_next = False
-        if is_next:
+        if expected.is_next("user", NOBODY, 3):
             expected.left -= 1
             if timed:
                 expected.timed_ns += expected.clock() - begin
         elif not self.failure:
             begin = self._tracker.begin_event()
             try:
-                self._tracker.user_stepped(frame(2))
+                self._tracker.user_stepped(sys._getframe(2))
             except Exception as error:
                 self._fail(error)
             self._tracker.end_event(begin)
