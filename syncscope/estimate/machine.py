@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from syncscope.estimate.columns import Columns, Part
+from syncscope.estimate.courses import Course, sum_from
 from syncscope.estimate.dependencies import NOW, Target
 from syncscope.estimate.edits import (
     Change,
@@ -64,14 +65,21 @@ class Machine:
         self._probes = probes
         if self._one_rank.any():
             self._on_one_rank = np.repeat(self._one_rank, self._scenarios)
+        self._shared = len(different(items.stream[items.alone])) > 1
         apart = self._apart(items, questions)
+        ends = self._named(items) & ~apart
         self._changes = Changes(questions, apart)
         alone = np.flatnonzero(apart & np.isin(items.step, sorted(steps)))
         columns = (getattr(items, name)[alone].tolist() for name in ReplayItem._fields)
         self._item = dict(zip(alone.tolist(), map(ReplayItem._make, zip(*columns, strict=True)), strict=True))
-        self._shared = len(different(items.stream[items.alone])) > 1
         changes = list(map(timing_change, questions))
-        self._steps, self._stretches = find_runs(items, apart, changes, scenarios[:, 0], steps, self._shared)
+        self._steps, self._stretches = find_runs(
+            items, apart, ends, changes, scenarios[:, 0], steps, self._shared
+        )
+        named = {item: number for number, item in enumerate(self._stretches.first.tolist()) if ends[item]}
+        self._kept = {number: self._remembered[item] for item, number in named.items()}
+        self._lengths = {number: float(items.dur[item]) for item, number in named.items()}
+        self._courses: dict[int, Course] = {}
         self._contended = [*(are_one_by_one(items, engine) for engine in (TO_DEVICE, TO_HOST)), False]
         self._chains, self._streams = program.chains, len(program.streams)
         # Hosts, streams, what holds them, engines, the compute units, the last collective, and the last batch.
@@ -101,10 +109,18 @@ class Machine:
         apart |= items.loading > 0
         apart |= (items.engine == COLLECTIVE) & (self._on_one_rank is not None)
         apart |= (items.engine >= 0) & (items.dur >= HOLDS_ENGINE)
-        apart[sorted({*self._targets.holds, *self._remembered, *self._probes})] = True
+        apart[sorted({*self._targets.holds, *self._probes})] = True
         for question in questions:
             apart[other_changes(question)] = True
+        # Of what is remembered, that which runs by more than its length and the gap before it.
+        apart |= self._named(items) & ((items.engine >= 0) | items.pageable | items.alone & self._shared)
         return apart
+
+    def _named(self, items: Items) -> Bools:
+        """Items whose ends are remembered."""
+        named = np.zeros(len(items), dtype=bool)
+        named[[*self._remembered]] = True
+        return named
 
     def _lay_out(self) -> None:
         """Give the columns their names, and what is the same in all questions its columns."""
@@ -188,23 +204,51 @@ class Machine:
             self._run_together(block)
 
     def _run_together(self, block: Block) -> None:
-        work, busy, behind = self._columns_of(block.begin, block.end)
-        host = np.add.accumulate(np.concatenate([self._host[block.chain][None], work]))
+        course, host = self._course_of(block), self._host[block.chain]
+        after, ends = host + course.work[-1], None
         if block.stream >= 0:
-            launches = self._stretches.launches[block.begin : block.end]
-            held = self._queues.hold(block.stream, launches, host[0], work)
-            if held is not None and (held > host[1:]).any():
-                host[1:] = _sum_from(host[0], held, work)
-            end = _sum_from(self._stream[block.stream], host[:-1] + behind, busy)
+            stream, times = self._stream[block.stream], self._columns_of(block.begin, block.end)
+            held = self._queues.hold(block.stream, course.launched, host, times[0])
+            hosts = None if held is None else sum_from(host, held, times[0])
+            if hosts is None:
+                ends = course.ends(host, stream)
+            else:
+                after, hosts = hosts[-1], np.concatenate([host[None], hosts[:-1]])
+                ends = sum_from(stream, hosts + times[2], times[1])
             if self._columns.intervals is not None:
-                ready = np.concatenate([self._stream[block.stream][None], end[:-1]])
-                begin = np.maximum(ready, host[:-1])
-                taken = zip(begin, end, np.minimum(busy, end - begin), strict=True)
-                self.recorded += [Interval(block.stream, *one) for one in taken]
-                self._columns.intervals += len(end)
-            self._queues.add_all(block.stream, launches, [*end])
-            self._stream[block.stream] = end[-1]
-        self._host[block.chain] = host[-1]
+                begun = np.concatenate([host[None], host + course.work[:-1]]) if hosts is None else hosts
+                self._draw(block, np.concatenate([stream[None], ends[:-1]]), begun, ends, times[1])
+            self._queues.add_all(block.stream, course.launched, ends)
+            stream[:] = ends[-1]
+        for place, target in course.kept:
+            self._remember(target, None if ends is None or target.stream != block.stream else ends[place])
+        host[:] = after
+
+    def _course_of(self, block: Block) -> Course:
+        course = self._courses.get(block.begin)
+        if course is None:
+            numbers = range(block.begin, block.end)
+            kept = [
+                (place, target) for place, number in enumerate(numbers) for target in self._kept.get(number, ())
+            ]
+            launches = self._stretches.launches[block.begin : block.end]
+            course = Course.of(self._columns_of(block.begin, block.end), launches, kept)
+            self._courses[block.begin] = course
+        return course
+
+    def _draw(self, block: Block, ready: Floats, host: Floats, ends: Floats, busy: Floats) -> None:
+        """Keep what takes time of a block in a step that is drawn. Its stretches begin once the stream is ``ready`` and
+        the ``host``, too; (stretches, columns)."""
+        rows = zip(np.maximum(ready, host), ends, np.broadcast_to(busy, ends.shape), strict=True)
+        for number, (begin, end, taken) in enumerate(rows, block.begin):
+            if self._stretches.launches[number]:
+                self._record_stretch(block, number, begin, end, taken)
+
+    def _record_stretch(self, block: Block, number: int, begin: Floats, end: Floats, busy: Floats) -> None:
+        if number in self._lengths:
+            self._record(block.stream, end - self._lengths[number], end)
+        else:
+            self._record(block.stream, begin, end, busy)
 
     def _run_stretch(self, block: Block, number: int) -> None:
         if self._columns.sparse:
@@ -212,13 +256,12 @@ class Machine:
         work, busy, behind = (columns[0] for columns in self._columns_of(number, number + 1))
         host = self._host[block.chain]
         after = host + work
-        if block.stream >= 0:
+        if self._stretches.launches[number]:
             stream = self._stream[block.stream]
             ready = np.maximum(stream, self._compute) if block.exclusive else stream
             end = ready + busy
             np.maximum(end, host + behind, out=end)
-            if self._columns.intervals is not None:
-                self._record(block.stream, np.maximum(ready, host), end, busy)
+            self._record_stretch(block, number, np.maximum(ready, host), end, busy)
             stream[:] = end
             if block.exclusive:
                 self._compute[:] = end
@@ -226,6 +269,13 @@ class Machine:
             kept = end.copy() if self._columns.sparse else end
             after = self._queues.add(block.stream, self._stretches.launches[number], kept, after, work)
         host[:] = after
+        for target in self._kept.get(number, ()):
+            self._remember(target)
+
+    def _remember(self, target: Target, end: Floats | None = None) -> None:
+        """Keep when a target is done: by ``end``, or as soon as its stream is."""
+        self._ends[target] = self._stream[target.stream].copy() if end is None else end
+        self._used[target] = 0
 
     @cached_property
     def _wide(self) -> tuple[Floats, Floats, Floats]:
@@ -254,8 +304,7 @@ class Machine:
             if number in self._probes:
                 self.probed.append((step, number, self._host[item.chain].copy()))
         for target in self._remembered.get(number, ()):
-            self._ends[target] = self._stream[target.stream].copy()
-            self._used[target] = 0
+            self._remember(target)
         if item.mark:
             self._end_step(change)
         if (item.wait or item.blocks or item.mark) and self._columns.is_time_to_look():
@@ -404,11 +453,3 @@ class Machine:
             if self._used[target] >= self._uses[target]:
                 del self._ends[target], self._used[target]
         return end
-
-
-def _sum_from(begin: Floats, least: Floats, lengths: Floats) -> Floats:
-    """The ends of ``lengths`` (n, columns) that follow each other from ``begin`` (columns,) on, each no sooner than its
-    ``least``."""
-    past = np.add.accumulate(lengths)
-    ends: Floats = np.maximum.accumulate(np.maximum(least - past, begin)) + past
-    return ends

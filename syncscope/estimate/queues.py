@@ -40,32 +40,36 @@ class Queues:
         behind = min(full - many, launches - 1) / launches
         return np.maximum(host, end + behind * work if behind else end)
 
-    def hold(self, stream: int, launches: Sequence[int], host: Floats, work: Floats) -> Floats | None:
-        """Until when each of some stretches of ``launches`` holds the ``host``, which does some ``work`` in each
-        (stretches, columns); ``None`` where none does. All together are fewer launches than a queue has places."""
-        queue, launched = self._queues[stream], self._launched[stream]
-        last = launched + sum(launches) - QUEUE
-        passed = deque(_drop_done(queue, last))
+    def hold(self, stream: int, launched: Sequence[int], host: Floats, work: Floats) -> Floats | None:
+        """Until when each of some stretches, up to whose ends so many launches are ``launched``, holds the ``host``,
+        which does some ``work`` in each (stretches, columns); ``None`` where none does. All together are fewer launches
+        than a queue has places."""
+        queue, before = self._queues[stream], self._launched[stream] - QUEUE
+        last = before + launched[-1]
+        passed = _drop_done(queue, last)
         if not queue or queue[0][0] > last or (queue[0][1] <= host).all():  # no launch is done later than one behind it
             return None
         passed.append(queue[0])
-        ends, behind = [], []
-        for more in launches:
-            launched += more
-            full = launched - QUEUE
-            _drop_done(passed, full)
-            many, end = passed[0]
-            if many <= full:
-                ends.append(end)
-                behind.append(min(full - many, more - 1) / more)
-        free = np.full((len(launches) - len(ends), work.shape[1]), -np.inf)
-        return np.concatenate([free, np.array(ends) + np.array(behind)[:, None] * work[len(free) :]])
+        places, ends, behind = [], [], []
+        number, past = 0, 0
+        for place, many in enumerate(launched):
+            more, past, full = many - past, many, before + many
+            while number + 1 < len(passed) and passed[number + 1][0] <= full:
+                number += 1
+            if more and passed[number][0] <= full:
+                places.append(place)
+                ends.append(passed[number][1])
+                behind.append(min(full - passed[number][0], more - 1) / more)
+        held = np.full((len(launched), work.shape[1]), -np.inf)
+        held[places] = np.array(ends) + np.array(behind)[:, None] * work[places]
+        return held
 
-    def add_all(self, stream: int, launches: Sequence[int], done: Sequence[Floats]) -> None:
-        """Keep when each of some stretches of ``launches`` will be ``done``."""
-        *_, last = launched = list(itertools.accumulate(launches, initial=self._launched[stream]))
-        self._launched[stream] = last
-        self._queues[stream].extend(zip(launched[1:], done, strict=True))
+    def add_all(self, stream: int, launched: Sequence[int], done: Floats) -> None:
+        """Keep when each of some stretches will be ``done`` (stretches, columns), up to whose ends so many launches are
+        ``launched``."""
+        before = self._launched[stream]
+        self._launched[stream] = before + launched[-1]
+        self._queues[stream].extend(zip(map(before.__add__, launched), done, strict=True))
 
     # ------------------------------------------------------------------------------- questions that come and go
 
