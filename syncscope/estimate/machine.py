@@ -23,6 +23,7 @@ from syncscope.estimate.edits import (
 )
 from syncscope.estimate.items import COLLECTIVE, TO_DEVICE, TO_HOST, Items, are_one_by_one, find_slack
 from syncscope.estimate.profiler_cost import without_profiler
+from syncscope.estimate.pieces import run_pieces
 from syncscope.estimate.program import Program
 from syncscope.estimate.queues import Queues
 from syncscope.estimate.replay_rows import HOST, Interval, Meeting, ReplayItem
@@ -409,16 +410,10 @@ class Machine:
 
     def _in_pieces(self, meeting: Meeting, change: Change, spread: Bools) -> Floats:
         """When the last piece of a collective is done. The compute that one runs beside takes longer for it."""
-        piece = meeting.length / len(change.pieces)
-        done: Floats = self._engine[COLLECTIVE]
-        for target in change.pieces:
-            ready = self._ends.get(target, self._never) + self._slowed
-            begin = np.maximum(done, np.maximum(ready + meeting.late, meeting.theirs))
-            done = begin + piece
-            beside = np.where(spread, np.clip(self._stream[target.stream] - begin, 0.0, piece), 0.0)
-            self._slowed = self._slowed + self._slowdown * beside
-            self._stream[target.stream] = self._stream[target.stream] + self._slowdown * beside
-        self._engine[COLLECTIVE] = np.where(spread, done, self._engine[COLLECTIVE])
+        done = self._engine[COLLECTIVE]
+        run_pieces(
+            change.pieces, meeting, spread, self._ends, self._stream, self._slowed, self._slowdown, done
+        )
         return done
 
     def _end_step(self, change: Change) -> None:

@@ -1,0 +1,94 @@
+"""A collective that runs in pieces beside the compute that makes what each of them reduces.
+
+The first pieces mostly run beside the compute all of their time, and the last ones when it is over: both are taken at
+once, and only those between one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from syncscope.estimate.courses import sum_from
+from syncscope.estimate.dependencies import Target
+from syncscope.estimate.replay_rows import Meeting
+from syncscope.timeline.intervals import Bools, Floats
+
+
+class Pieces:
+    """The state of the pieces that are run: until when each stream computes, by how much it was slowed so far, and when
+    the last piece was done. All times are (columns,)."""
+
+    def __init__(self, computing: dict[int, Floats], slowed: Floats, done: Floats, slowdown: Floats) -> None:
+        """``computing`` is by stream. The compute that a piece runs beside takes longer by the ``slowdown``, a share of
+        the time."""
+        self.computing, self.slowed, self.done, self._slowdown = computing, slowed, done, slowdown
+
+    def run(self, targets: Sequence[Target], ready: Floats, theirs: Floats, length: float) -> None:
+        """Run pieces of a ``length``, each when its target is done, which is when it is ``ready`` (pieces, columns) by
+        compute that nothing slowed, and when the others come, ``theirs``."""
+        alike = len(self.computing) == 1
+        first = self._run_beside(targets[0].stream, ready, theirs, length) if alike else 0
+        for number in range(first, len(targets)):
+            beside = self._run_one(targets[number].stream, ready[number], theirs, length)
+            if alike and not beside.any():
+                self._run_behind(ready[number + 1 :], theirs, length)
+                break
+
+    def _run_beside(self, stream: int, ready: Floats, theirs: Floats, length: float) -> int:
+        """Run the first pieces, as many as are beside the stream's compute all of their time; how many they are."""
+        slower = self._slowdown * length
+        slowed = np.arange(len(ready))[:, None] * slower
+        least = np.maximum(ready + (self.slowed + slowed), theirs) + length
+        ends = sum_from(self.done, least, np.full((len(ready), 1), length))
+        over = (self.computing[stream] + slowed < ends).any(axis=1)
+        many = int(over.argmax()) if over.any() else len(ready)
+        if many:
+            self.done = ends[many - 1]
+            self.slowed = self.slowed + many * slower
+            self.computing[stream] = self.computing[stream] + many * slower
+        return many
+
+    def _run_one(self, stream: int, ready: Floats, theirs: Floats, length: float) -> Floats:
+        """Run a piece; by how much the compute takes longer for it."""
+        begin = np.maximum(np.maximum(ready + self.slowed, theirs), self.done)
+        self.done = begin + length
+        computing = self.computing[stream]
+        longer: Floats = self._slowdown * (np.minimum(np.maximum(computing, begin), self.done) - begin)
+        self.slowed = self.slowed + longer
+        self.computing[stream] = computing + longer
+        return longer
+
+    def _run_behind(self, ready: Floats, theirs: Floats, length: float) -> None:
+        """Run the last pieces, while the stream has nothing to compute."""
+        if len(ready):
+            least = np.maximum(ready + self.slowed, theirs) + length
+            self.done = sum_from(self.done, least, np.full((len(ready), 1), length))[-1]
+
+
+def run_pieces(
+    pieces: Sequence[Target],
+    meeting: Meeting,
+    columns: Bools,
+    ends: Mapping[Target, Floats],
+    streams: Floats,
+    slowed: Floats,
+    slowdown: Floats,
+    done: Floats,
+) -> None:
+    """Run the ``pieces`` of a collective in those ``columns``, each when its target is done by ``ends``.
+
+    In them ``streams`` (streams, columns) changes, by how much the compute was ``slowed``, and when the engine was
+    ``done`` with its last piece.
+    """
+    where = np.flatnonzero(columns)
+    never = np.full(len(columns), -np.inf)
+    ready = np.array([ends.get(target, never) for target in pieces])[:, where]
+    ready += np.broadcast_to(meeting.late, columns.shape)[where]
+    computing = {number: streams[number, where] for number in {target.stream for target in pieces}}
+    state = Pieces(computing, slowed[where], done[where], slowdown[where])
+    state.run(pieces, ready, meeting.theirs[where], meeting.length / len(pieces))
+    slowed[where], done[where] = state.slowed, state.done
+    for number, until in state.computing.items():
+        streams[number, where] = until
