@@ -65,6 +65,8 @@ class Edit(msgspec.Struct, frozen=True):
 
 _NO_EDIT = Edit()
 
+NO_COLUMNS = np.empty(0, dtype=np.int64)
+
 MOST_WAYS = 10_000
 """Ways in which items are changed that are kept spread out over the columns."""
 
@@ -173,6 +175,7 @@ class Change:
         self.apart = either(self.early, self._marks("beside", scale))
         self.joins = self._marks("joins", scale)
         self.spread = self._marks("pieces", scale)
+        self.spread_columns = NO_COLUMNS if self.spread is None else np.flatnonzero(self.spread)
         self.pieces = next((edit.pieces for _, edit in edits if edit.pieces), ())
         """The same for all that spread the item out."""
 

@@ -22,8 +22,8 @@ from syncscope.estimate.edits import (
     timing_change,
 )
 from syncscope.estimate.items import COLLECTIVE, TO_DEVICE, TO_HOST, Items, are_one_by_one, find_slack
-from syncscope.estimate.profiler_cost import without_profiler
 from syncscope.estimate.pieces import run_pieces
+from syncscope.estimate.profiler_cost import without_profiler
 from syncscope.estimate.program import Program
 from syncscope.estimate.queues import Queues
 from syncscope.estimate.replay_rows import HOST, Interval, Meeting, ReplayItem
@@ -74,9 +74,7 @@ class Machine:
         columns = (getattr(items, name)[alone].tolist() for name in ReplayItem._fields)
         self._item = dict(zip(alone.tolist(), map(ReplayItem._make, zip(*columns, strict=True)), strict=True))
         changes = list(map(timing_change, questions))
-        self._steps, self._stretches = find_runs(
-            items, apart, ends, changes, scenarios[:, 0], steps, self._shared
-        )
+        self._steps, self._stretches = find_runs(items, apart, ends, changes, scenarios[:, 0], steps, self._shared)
         named = {item: number for number, item in enumerate(self._stretches.first.tolist()) if ends[item]}
         self._kept = {number: self._remembered[item] for item, number in named.items()}
         self._lengths = {number: float(items.dur[item]) for item, number in named.items()}
@@ -229,9 +227,7 @@ class Machine:
         course = self._courses.get(block.begin)
         if course is None:
             numbers = range(block.begin, block.end)
-            kept = [
-                (place, target) for place, number in enumerate(numbers) for target in self._kept.get(number, ())
-            ]
+            kept = [(place, target) for place, number in enumerate(numbers) for target in self._kept.get(number, ())]
             launches = self._stretches.launches[block.begin : block.end]
             course = Course.of(self._columns_of(block.begin, block.end), launches, kept)
             self._courses[block.begin] = course
@@ -370,7 +366,7 @@ class Machine:
             after = np.maximum(before, self._held[item.stream]) + dur * self._slowdown if meeting else before
             taken = np.where(change.apart, np.where(passed, after, np.maximum(before, own)), taken)
         if change.spread is not None and meeting is not None:
-            end = np.where(change.spread, self._in_pieces(meeting, change, change.spread), end)
+            end = np.where(change.spread, self._in_pieces(meeting, change), end)
             taken = np.where(change.spread, np.maximum(self._stream[item.stream], end), taken)
         if meeting is not None:
             self._met[:] = end
@@ -408,12 +404,11 @@ class Machine:
             np.where(self._on_one_rank, theirs, -np.inf), np.where(self._on_one_rank, 0.0, late), item.dur - late
         )
 
-    def _in_pieces(self, meeting: Meeting, change: Change, spread: Bools) -> Floats:
+    def _in_pieces(self, meeting: Meeting, change: Change) -> Floats:
         """When the last piece of a collective is done. The compute that one runs beside takes longer for it."""
-        done = self._engine[COLLECTIVE]
-        run_pieces(
-            change.pieces, meeting, spread, self._ends, self._stream, self._slowed, self._slowdown, done
-        )
+        done: Floats = self._engine[COLLECTIVE]
+        state = self._ends, self._stream, self._slowed, self._slowdown, done
+        run_pieces(change.pieces, meeting, change.spread_columns, *state)
         return done
 
     def _end_step(self, change: Change) -> None:

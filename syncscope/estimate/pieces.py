@@ -10,10 +10,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from syncscope.estimate.courses import sum_from
 from syncscope.estimate.dependencies import Target
 from syncscope.estimate.replay_rows import Meeting
-from syncscope.timeline.intervals import Bools, Floats
+from syncscope.timeline.intervals import Floats, Ints
 
 
 class Pieces:
@@ -32,7 +31,7 @@ class Pieces:
         first = self._run_beside(targets[0].stream, ready, theirs, length) if alike else 0
         for number in range(first, len(targets)):
             beside = self._run_one(targets[number].stream, ready[number], theirs, length)
-            if alike and not beside.any():
+            if alike and not np.count_nonzero(beside):
                 self._run_behind(ready[number + 1 :], theirs, length)
                 break
 
@@ -40,10 +39,9 @@ class Pieces:
         """Run the first pieces, as many as are beside the stream's compute all of their time; how many they are."""
         slower = self._slowdown * length
         slowed = np.arange(len(ready))[:, None] * slower
-        least = np.maximum(ready + (self.slowed + slowed), theirs) + length
-        ends = sum_from(self.done, least, np.full((len(ready), 1), length))
-        over = (self.computing[stream] + slowed < ends).any(axis=1)
-        many = int(over.argmax()) if over.any() else len(ready)
+        ends = self._ends(ready + slowed, theirs, length)
+        beside = np.logical_and.reduce(ends <= self.computing[stream] + slowed, axis=1).tolist()
+        many = beside.index(False) if False in beside else len(beside)
         if many:
             self.done = ends[many - 1]
             self.slowed = self.slowed + many * slower
@@ -63,14 +61,23 @@ class Pieces:
     def _run_behind(self, ready: Floats, theirs: Floats, length: float) -> None:
         """Run the last pieces, while the stream has nothing to compute."""
         if len(ready):
-            least = np.maximum(ready + self.slowed, theirs) + length
-            self.done = sum_from(self.done, least, np.full((len(ready), 1), length))[-1]
+            self.done = self._ends(ready, theirs, length)[-1]
+
+    def _ends(self, ready: Floats, theirs: Floats, length: float) -> Floats:
+        """When each of the next pieces ends (pieces, columns), all slowed by as much as so far."""
+        past = np.arange(len(ready))[:, None] * length
+        begin = np.maximum(ready + self.slowed, theirs)
+        begin -= past
+        np.maximum(begin, self.done, out=begin)
+        ends: Floats = np.maximum.accumulate(begin, out=begin)
+        ends += past + length
+        return ends
 
 
 def run_pieces(
     pieces: Sequence[Target],
     meeting: Meeting,
-    columns: Bools,
+    columns: Ints,
     ends: Mapping[Target, Floats],
     streams: Floats,
     slowed: Floats,
@@ -82,13 +89,12 @@ def run_pieces(
     In them ``streams`` (streams, columns) changes, by how much the compute was ``slowed``, and when the engine was
     ``done`` with its last piece.
     """
-    where = np.flatnonzero(columns)
-    never = np.full(len(columns), -np.inf)
-    ready = np.array([ends.get(target, never) for target in pieces])[:, where]
-    ready += np.broadcast_to(meeting.late, columns.shape)[where]
-    computing = {number: streams[number, where] for number in {target.stream for target in pieces}}
-    state = Pieces(computing, slowed[where], done[where], slowdown[where])
-    state.run(pieces, ready, meeting.theirs[where], meeting.length / len(pieces))
-    slowed[where], done[where] = state.slowed, state.done
+    never = np.full(len(done), -np.inf)
+    ready = np.array([ends.get(target, never) for target in pieces])[:, columns]
+    ready += meeting.late[columns] if isinstance(meeting.late, np.ndarray) else meeting.late
+    computing = {number: streams[number, columns] for number in {target.stream: None for target in pieces}}
+    state = Pieces(computing, slowed[columns], done[columns], slowdown[columns])
+    state.run(pieces, ready, meeting.theirs[columns], meeting.length / len(pieces))
+    slowed[columns], done[columns] = state.slowed, state.done
     for number, until in state.computing.items():
-        streams[number, where] = until
+        streams[number, columns] = until

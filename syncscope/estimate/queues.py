@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterator, Sequence
 
@@ -47,21 +48,22 @@ class Queues:
         queue, before = self._queues[stream], self._launched[stream] - QUEUE
         last = before + launched[-1]
         passed = _drop_done(queue, last)
-        if not queue or queue[0][0] > last or (queue[0][1] <= host).all():  # no launch is done later than one behind it
+        # No launch is done later than one behind it.
+        if not queue or queue[0][0] > last or not np.count_nonzero(queue[0][1] > host):
             return None
         passed.append(queue[0])
-        places, ends, behind = [], [], []
-        number, past = 0, 0
+        until = [many - before for many, _ in passed]
+        places, numbers, behind, past = [], [], [], 0
         for place, many in enumerate(launched):
-            more, past, full = many - past, many, before + many
-            while number + 1 < len(passed) and passed[number + 1][0] <= full:
-                number += 1
-            if more and passed[number][0] <= full:
+            number = bisect_right(until, many) - 1
+            if number >= 0 and many > past:
                 places.append(place)
-                ends.append(passed[number][1])
-                behind.append(min(full - passed[number][0], more - 1) / more)
+                numbers.append(number)
+                behind.append(min(many - until[number], many - past - 1) / (many - past))
+            past = many
         held = np.full((len(launched), work.shape[1]), -np.inf)
-        held[places] = np.array(ends) + np.array(behind)[:, None] * work[places]
+        ends = np.array([passed[number][1] for number in numbers])
+        held[places] = ends + np.array(behind)[:, None] * work[places] if any(behind) else ends
         return held
 
     def add_all(self, stream: int, launched: Sequence[int], done: Floats) -> None:
