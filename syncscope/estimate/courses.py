@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from syncscope.estimate.dependencies import Target
-from syncscope.timeline.intervals import Floats
+from syncscope.estimate.dependencies import Dependencies, Target
+from syncscope.estimate.runs import Block, Stretches
+from syncscope.timeline.intervals import Bools, Floats
 
 Times = tuple[Floats, Floats, Floats]
 """``work``, ``busy`` and ``behind`` of stretches, as of ``Stretches.wide``."""
@@ -45,6 +46,30 @@ class Course(NamedTuple):
         """When the stream is done with each stretch (stretches, columns)."""
         ends: Floats = np.maximum(self.busy + stream, self.behind + host)
         return ends
+
+
+class Courses:
+    """The blocks of a replay as sums, and what is remembered of their stretches."""
+
+    def __init__(self, stretches: Stretches, remembered: Dependencies, dur: Floats, ends: Bools) -> None:
+        """``remembered`` are the targets by the item that they name, ``ends`` (items,) those of these items that are a
+        stretch each, and ``dur`` (items,) is how long activities last."""
+        items, named = stretches.first, np.flatnonzero(ends[stretches.first])
+        self._launches, self._by_block = stretches.launches, dict[int, Course]()
+        self.kept = {number: remembered[int(items[number])] for number in named.tolist()}
+        """What is done when the stream is done with a stretch, by its number."""
+        self.lengths = {number: float(dur[items[number]]) for number in named.tolist() if stretches.launches[number]}
+        """How long the only activity of such a stretch lasts."""
+
+    def of(self, block: Block, times: Times) -> Course:
+        """That of a block, whose stretches have these ``times``. It is made once."""
+        course = self._by_block.get(block.begin)
+        if course is None:
+            numbers = range(block.begin, block.end)
+            kept = [(place, target) for place, number in enumerate(numbers) for target in self.kept.get(number, ())]
+            course = Course.of(times, self._launches[block.begin : block.end], kept)
+            self._by_block[block.begin] = course
+        return course
 
 
 def sum_from(begin: Floats, least: Floats, lengths: Floats) -> Floats:

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from syncscope.estimate.columns import Columns, Part
-from syncscope.estimate.courses import Course, sum_from
+from syncscope.estimate.courses import Courses, sum_from
 from syncscope.estimate.dependencies import NOW, Target
 from syncscope.estimate.edits import (
     Change,
@@ -66,19 +66,7 @@ class Machine:
         self._probes = probes
         if self._one_rank.any():
             self._on_one_rank = np.repeat(self._one_rank, self._scenarios)
-        self._shared = len(different(items.stream[items.alone])) > 1
-        apart = self._apart(items, questions)
-        ends = self._named(items) & ~apart
-        self._changes = Changes(questions, apart)
-        alone = np.flatnonzero(apart & np.isin(items.step, sorted(steps)))
-        columns = (getattr(items, name)[alone].tolist() for name in ReplayItem._fields)
-        self._item = dict(zip(alone.tolist(), map(ReplayItem._make, zip(*columns, strict=True)), strict=True))
-        changes = list(map(timing_change, questions))
-        self._steps, self._stretches = find_runs(items, apart, ends, changes, scenarios[:, 0], steps, self._shared)
-        named = {item: number for number, item in enumerate(self._stretches.first.tolist()) if ends[item]}
-        self._kept = {number: self._remembered[item] for item, number in named.items()}
-        self._lengths = {number: float(items.dur[item]) for item, number in named.items()}
-        self._courses: dict[int, Course] = {}
+        self._find_parts(items, questions, steps)
         self._contended = [*(are_one_by_one(items, engine) for engine in (TO_DEVICE, TO_HOST)), False]
         self._chains, self._streams = program.chains, len(program.streams)
         # Hosts, streams, what holds them, engines, the compute units, the last collective, and the last batch.
@@ -101,6 +89,18 @@ class Machine:
         self.devices: list[Floats] = []
         self.recorded: list[Interval] = []
         self.probed: list[tuple[int, int, Floats]] = []
+
+    def _find_parts(self, items: Items, questions: Sequence[Question], steps: frozenset[int]) -> None:
+        """The parts of the steps: stretches, and items that stand by themselves."""
+        self._shared = len(different(items.stream[items.alone])) > 1
+        apart = self._apart(items, questions)
+        ends, changes = self._named(items) & ~apart, list(map(timing_change, questions))
+        self._changes = Changes(questions, apart)
+        alone = np.flatnonzero(apart & np.isin(items.step, sorted(steps)))
+        columns = (getattr(items, name)[alone].tolist() for name in ReplayItem._fields)
+        self._item = dict(zip(alone.tolist(), map(ReplayItem._make, zip(*columns, strict=True)), strict=True))
+        self._steps, self._stretches = find_runs(items, (apart, ends), changes, self._given[:, 0], steps, self._shared)
+        self._courses = Courses(self._stretches, self._remembered, items.dur, ends)
 
     def _apart(self, items: Items, questions: Sequence[Question]) -> Bools:
         """Items that are no part of a stretch, since something about them is special."""
@@ -203,10 +203,11 @@ class Machine:
             self._run_together(block)
 
     def _run_together(self, block: Block) -> None:
-        course, host = self._course_of(block), self._host[block.chain]
-        after, ends = host + course.work[-1], None
+        times, host = self._columns_of(block.begin, block.end), self._host[block.chain]
+        course, ends = self._courses.of(block, times), None
+        after = host + course.work[-1]
         if block.stream >= 0:
-            stream, times = self._stream[block.stream], self._columns_of(block.begin, block.end)
+            stream = self._stream[block.stream]
             held = self._queues.hold(block.stream, course.launched, host, times[0])
             hosts = None if held is None else sum_from(host, held, times[0])
             if hosts is None:
@@ -215,37 +216,22 @@ class Machine:
                 after, hosts = hosts[-1], np.concatenate([host[None], hosts[:-1]])
                 ends = sum_from(stream, hosts + times[2], times[1])
             if self._columns.intervals is not None:
-                begun = np.concatenate([host[None], host + course.work[:-1]]) if hosts is None else hosts
-                self._draw(block, np.concatenate([stream[None], ends[:-1]]), begun, ends, times[1])
+                hosts = np.concatenate([host[None], host + course.work[:-1]]) if hosts is None else hosts
+                self._draw(block, np.maximum(np.concatenate([stream[None], ends[:-1]]), hosts), ends, times[1])
             self._queues.add_all(block.stream, course.launched, ends)
             stream[:] = ends[-1]
         for place, target in course.kept:
             self._remember(target, None if ends is None or target.stream != block.stream else ends[place])
         host[:] = after
 
-    def _course_of(self, block: Block) -> Course:
-        course = self._courses.get(block.begin)
-        if course is None:
-            numbers = range(block.begin, block.end)
-            kept = [(place, target) for place, number in enumerate(numbers) for target in self._kept.get(number, ())]
-            launches = self._stretches.launches[block.begin : block.end]
-            course = Course.of(self._columns_of(block.begin, block.end), launches, kept)
-            self._courses[block.begin] = course
-        return course
-
-    def _draw(self, block: Block, ready: Floats, host: Floats, ends: Floats, busy: Floats) -> None:
-        """Keep what takes time of a block in a step that is drawn. Its stretches begin once the stream is ``ready`` and
-        the ``host``, too; (stretches, columns)."""
-        rows = zip(np.maximum(ready, host), ends, np.broadcast_to(busy, ends.shape), strict=True)
+    def _draw(self, block: Block, begins: Floats, ends: Floats, busy: Floats) -> None:
+        """Keep what takes time of a block, or of its first stretches, in a step that is drawn (stretches, columns)."""
+        rows = zip(begins, ends, np.broadcast_to(busy, ends.shape), strict=True)
         for number, (begin, end, taken) in enumerate(rows, block.begin):
-            if self._stretches.launches[number]:
-                self._record_stretch(block, number, begin, end, taken)
-
-    def _record_stretch(self, block: Block, number: int, begin: Floats, end: Floats, busy: Floats) -> None:
-        if number in self._lengths:
-            self._record(block.stream, end - self._lengths[number], end)
-        else:
-            self._record(block.stream, begin, end, busy)
+            if number in self._courses.lengths:
+                self._record(block.stream, end - self._courses.lengths[number], end)
+            elif self._stretches.launches[number]:
+                self._record(block.stream, begin, end, taken)
 
     def _run_stretch(self, block: Block, number: int) -> None:
         if self._columns.sparse:
@@ -258,7 +244,8 @@ class Machine:
             ready = np.maximum(stream, self._compute) if block.exclusive else stream
             end = ready + busy
             np.maximum(end, host + behind, out=end)
-            self._record_stretch(block, number, np.maximum(ready, host), end, busy)
+            if self._columns.intervals is not None:
+                self._draw(block._replace(begin=number), np.maximum(ready, host)[None], end[None], busy)
             stream[:] = end
             if block.exclusive:
                 self._compute[:] = end
@@ -266,7 +253,7 @@ class Machine:
             kept = end.copy() if self._columns.sparse else end
             after = self._queues.add(block.stream, self._stretches.launches[number], kept, after, work)
         host[:] = after
-        for target in self._kept.get(number, ()):
+        for target in self._courses.kept.get(number, ()):
             self._remember(target)
 
     def _remember(self, target: Target, end: Floats | None = None) -> None:

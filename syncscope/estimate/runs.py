@@ -115,16 +115,16 @@ Step = list["Block | int"]
 
 def find_runs(
     items: Items,
-    apart: Bools,
-    ends: Bools,
+    special: tuple[Bools, Bools],
     changes: Sequence[TimingChange],
     scales: Floats,
     wanted: Collection[int],
     shared: bool,
 ) -> tuple[list[Step], Stretches]:
-    """The steps, empty where they are not ``wanted``, and their stretches. ``apart`` (n,) are the items that stand by
-    themselves, and each of ``ends`` (n,) is a stretch; ``scales`` are those of the host's work. Streams that compute
-    alone wait for each other where they are ``shared``."""
+    """The steps, empty where they are not ``wanted``, and their stretches. ``special`` (n,) are the items that stand by
+    themselves, and those that are a stretch each; ``scales`` are those of the host's work. Streams that compute alone
+    wait for each other where they are ``shared``."""
+    apart, ends = special
     starts = np.flatnonzero(_begins(items, apart | ends))
     work, busy, behind = _Parts(items, np.arange(len(items)), starts).sums(scales)
     edited = _changed(items, apart, starts, changes, scales)
@@ -154,8 +154,8 @@ def _differs(columns: Sequence[Ints | Bools]) -> Bools:
 
 
 def _launching_beside(stream: Ints, alike: Sequence[Ints | Bools]) -> Ints:
-    """For each stretch the one beside which it is run: itself, but one that launches nothing on a ``stream`` goes with
-    what launches before it, else with what launches behind it, where nothing that is ``alike`` in less lies between."""
+    """For each stretch the one beside which it runs: itself, or where it launches nothing on a ``stream`` the last one
+    before it that does, else the first one behind it, as long as all between are ``alike`` (columns, by stretch)."""
     place, many = np.arange(len(stream)), len(stream)
     part = np.cumsum(_differs(alike))
     launching = stream >= 0
