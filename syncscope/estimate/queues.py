@@ -61,6 +61,8 @@ class Queues:
                 numbers.append(number)
                 behind.append(min(many - until[number], many - past - 1) / (many - past))
             past = many
+        if not places:
+            return None
         held = np.full((len(launched), work.shape[1]), -np.inf)
         ends = np.array([passed[number][1] for number in numbers])
         held[places] = ends + np.array(behind)[:, None] * work[places] if any(behind) else ends
