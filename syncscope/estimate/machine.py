@@ -221,7 +221,8 @@ class Machine:
             self._queues.add_all(block.stream, course.launched, ends)
             stream[:] = ends[-1]
         for place, target in course.kept:
-            self._remember(target, None if ends is None or target.stream != block.stream else ends[place])
+            done = self._stream[target.stream].copy() if ends is None or target.stream != block.stream else ends[place]
+            self._ends[target] = done
         host[:] = after
 
     def _draw(self, block: Block, begins: Floats, ends: Floats, busy: Floats) -> None:
@@ -256,9 +257,9 @@ class Machine:
         for target in self._courses.kept.get(number, ()):
             self._remember(target)
 
-    def _remember(self, target: Target, end: Floats | None = None) -> None:
-        """Keep when a target is done: by ``end``, or as soon as its stream is."""
-        self._ends[target] = self._stream[target.stream].copy() if end is None else end
+    def _remember(self, target: Target) -> None:
+        """Keep when a target is done: as soon as its stream is."""
+        self._ends[target] = self._stream[target.stream].copy()
         self._used[target] = 0
 
     @cached_property
