@@ -320,9 +320,9 @@ def _waits_in_a_row(items: Ints, stream: Ints) -> Iterator[tuple[list[int], Ints
 def _first_each(items: Ints, stream: Ints) -> list[int]:
     """The first launch on each stream, in order; calls that launch nothing are passed over."""
     first: dict[int, int] = {}
-    for item in items.tolist():
-        if stream[item] >= 0:
-            first.setdefault(int(stream[item]), item)
+    for item, on in zip(items.tolist(), stream[items].tolist(), strict=True):
+        if on >= 0 and on not in first:
+            first[on] = item
     return list(first.values())
 
 

@@ -65,6 +65,8 @@ class Edit(msgspec.Struct, frozen=True):
 
 _NO_EDIT = Edit()
 
+NO_COLUMNS = np.empty(0, dtype=np.int64)
+
 MOST_WAYS = 10_000
 """Ways in which items are changed that are kept spread out over the columns."""
 
@@ -89,10 +91,12 @@ class Question(msgspec.Struct, frozen=True, eq=False):
         values = list(edits.values())
         objects = np.fromiter(map(id, values), np.int64, len(values))
         _, first, way = np.unique(objects, return_index=True, return_inverse=True)
-        numbers: dict[Edit, int] = {}
-        number = [numbers.setdefault(values[place], len(numbers)) for place in first.tolist()]
+        # Where objects lie differs from one time to the next, and the order in which they are first used does not.
+        order, numbers = np.argsort(first), dict[Edit, int]()
+        number = np.empty(len(first), dtype=np.int64)
+        number[order] = [numbers.setdefault(values[place], len(numbers)) for place in first[order].tolist()]
         items = np.fromiter(edits, np.int64, len(values))
-        return cls(items, np.array(number, dtype=np.int64)[way], tuple(numbers))
+        return cls(items, number[way], tuple(numbers))
 
     def __len__(self) -> int:
         return len(self.items)
@@ -173,6 +177,7 @@ class Change:
         self.apart = either(self.early, self._marks("beside", scale))
         self.joins = self._marks("joins", scale)
         self.spread = self._marks("pieces", scale)
+        self.spread_columns = NO_COLUMNS if self.spread is None else np.flatnonzero(self.spread)
         self.pieces = next((edit.pieces for _, edit in edits if edit.pieces), ())
         """The same for all that spread the item out."""
 

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from syncscope.estimate.columns import Columns, Part
+from syncscope.estimate.courses import Courses, sum_from
 from syncscope.estimate.dependencies import NOW, Target
 from syncscope.estimate.edits import (
     Change,
@@ -21,6 +22,7 @@ from syncscope.estimate.edits import (
     timing_change,
 )
 from syncscope.estimate.items import COLLECTIVE, TO_DEVICE, TO_HOST, Items, are_one_by_one, find_slack
+from syncscope.estimate.pieces import run_pieces
 from syncscope.estimate.profiler_cost import without_profiler
 from syncscope.estimate.program import Program
 from syncscope.estimate.queues import Queues
@@ -64,14 +66,7 @@ class Machine:
         self._probes = probes
         if self._one_rank.any():
             self._on_one_rank = np.repeat(self._one_rank, self._scenarios)
-        apart = self._apart(items, questions)
-        self._changes = Changes(questions, apart)
-        alone = np.flatnonzero(apart & np.isin(items.step, sorted(steps)))
-        columns = (getattr(items, name)[alone].tolist() for name in ReplayItem._fields)
-        self._item = dict(zip(alone.tolist(), map(ReplayItem._make, zip(*columns, strict=True)), strict=True))
-        self._shared = len(different(items.stream[items.alone])) > 1
-        changes = list(map(timing_change, questions))
-        self._steps, self._stretches = find_runs(items, apart, changes, scenarios[:, 0], steps, self._shared)
+        self._find_parts(items, questions, steps)
         self._contended = [*(are_one_by_one(items, engine) for engine in (TO_DEVICE, TO_HOST)), False]
         self._chains, self._streams = program.chains, len(program.streams)
         # Hosts, streams, what holds them, engines, the compute units, the last collective, and the last batch.
@@ -95,16 +90,36 @@ class Machine:
         self.recorded: list[Interval] = []
         self.probed: list[tuple[int, int, Floats]] = []
 
+    def _find_parts(self, items: Items, questions: Sequence[Question], steps: frozenset[int]) -> None:
+        """The parts of the steps: stretches, and items that stand by themselves."""
+        self._shared = len(different(items.stream[items.alone])) > 1
+        apart = self._apart(items, questions)
+        ends, changes = self._named(items) & ~apart, list(map(timing_change, questions))
+        self._changes = Changes(questions, apart)
+        alone = np.flatnonzero(apart & np.isin(items.step, sorted(steps)))
+        columns = (getattr(items, name)[alone].tolist() for name in ReplayItem._fields)
+        self._item = dict(zip(alone.tolist(), map(ReplayItem._make, zip(*columns, strict=True)), strict=True))
+        self._steps, self._stretches = find_runs(items, (apart, ends), changes, self._given[:, 0], steps, self._shared)
+        self._courses = Courses(self._stretches, self._remembered, items.dur, ends)
+
     def _apart(self, items: Items, questions: Sequence[Question]) -> Bools:
         """Items that are no part of a stretch, since something about them is special."""
         apart: Bools = items.mark | items.wait | items.blocks | items.follows | (items.chain < 0)
         apart |= items.loading > 0
         apart |= (items.engine == COLLECTIVE) & (self._on_one_rank is not None)
         apart |= (items.engine >= 0) & (items.dur >= HOLDS_ENGINE)
-        apart[sorted({*self._targets.holds, *self._remembered, *self._probes})] = True
+        apart[sorted({*self._targets.holds, *self._probes})] = True
         for question in questions:
             apart[other_changes(question)] = True
+        # Of what is remembered, that which runs by more than its length and the gap before it.
+        apart |= self._named(items) & ((items.engine >= 0) | items.pageable | items.alone & self._shared)
         return apart
+
+    def _named(self, items: Items) -> Bools:
+        """Items whose ends are remembered."""
+        named = np.zeros(len(items), dtype=bool)
+        named[[*self._remembered]] = True
+        return named
 
     def _lay_out(self) -> None:
         """Give the columns their names, and what is the same in all questions its columns."""
@@ -188,23 +203,36 @@ class Machine:
             self._run_together(block)
 
     def _run_together(self, block: Block) -> None:
-        work, busy, behind = self._columns_of(block.begin, block.end)
-        host = np.add.accumulate(np.concatenate([self._host[block.chain][None], work]))
+        times, host = self._columns_of(block.begin, block.end), self._host[block.chain]
+        course, ends = self._courses.of(block, times), None
+        after = host + course.work[-1]
         if block.stream >= 0:
-            launches = self._stretches.launches[block.begin : block.end]
-            held = self._queues.hold(block.stream, launches, host[0], work)
-            if held is not None and (held > host[1:]).any():
-                host[1:] = _sum_from(host[0], held, work)
-            end = _sum_from(self._stream[block.stream], host[:-1] + behind, busy)
+            stream = self._stream[block.stream]
+            held = self._queues.hold(block.stream, course.launched, host, times[0])
+            hosts = None if held is None else sum_from(host, held, times[0])
+            if hosts is None:
+                ends = course.ends(host, stream)
+            else:
+                after, hosts = hosts[-1], np.concatenate([host[None], hosts[:-1]])
+                ends = sum_from(stream, hosts + times[2], times[1])
             if self._columns.intervals is not None:
-                ready = np.concatenate([self._stream[block.stream][None], end[:-1]])
-                begin = np.maximum(ready, host[:-1])
-                taken = zip(begin, end, np.minimum(busy, end - begin), strict=True)
-                self.recorded += [Interval(block.stream, *one) for one in taken]
-                self._columns.intervals += len(end)
-            self._queues.add_all(block.stream, launches, [*end])
-            self._stream[block.stream] = end[-1]
-        self._host[block.chain] = host[-1]
+                hosts = np.concatenate([host[None], host + course.work[:-1]]) if hosts is None else hosts
+                self._draw(block, np.maximum(np.concatenate([stream[None], ends[:-1]]), hosts), ends, times[1])
+            self._queues.add_all(block.stream, course.launched, ends)
+            stream[:] = ends[-1]
+        for place, target in course.kept:
+            done = self._stream[target.stream].copy() if ends is None or target.stream != block.stream else ends[place]
+            self._ends[target] = done
+        host[:] = after
+
+    def _draw(self, block: Block, begins: Floats, ends: Floats, busy: Floats) -> None:
+        """Keep what takes time of a block, or of its first stretches, in a step that is drawn (stretches, columns)."""
+        rows = zip(begins, ends, np.broadcast_to(busy, ends.shape), strict=True)
+        for number, (begin, end, taken) in enumerate(rows, block.begin):
+            if number in self._courses.lengths:
+                self._record(block.stream, end - self._courses.lengths[number], end)
+            elif self._stretches.launches[number]:
+                self._record(block.stream, begin, end, taken)
 
     def _run_stretch(self, block: Block, number: int) -> None:
         if self._columns.sparse:
@@ -212,13 +240,13 @@ class Machine:
         work, busy, behind = (columns[0] for columns in self._columns_of(number, number + 1))
         host = self._host[block.chain]
         after = host + work
-        if block.stream >= 0:
+        if self._stretches.launches[number]:
             stream = self._stream[block.stream]
             ready = np.maximum(stream, self._compute) if block.exclusive else stream
             end = ready + busy
             np.maximum(end, host + behind, out=end)
             if self._columns.intervals is not None:
-                self._record(block.stream, np.maximum(ready, host), end, busy)
+                self._draw(block._replace(begin=number), np.maximum(ready, host)[None], end[None], busy)
             stream[:] = end
             if block.exclusive:
                 self._compute[:] = end
@@ -226,6 +254,13 @@ class Machine:
             kept = end.copy() if self._columns.sparse else end
             after = self._queues.add(block.stream, self._stretches.launches[number], kept, after, work)
         host[:] = after
+        for target in self._courses.kept.get(number, ()):
+            self._remember(target)
+
+    def _remember(self, target: Target) -> None:
+        """Keep when a target is done: as soon as its stream is."""
+        self._ends[target] = self._stream[target.stream].copy()
+        self._used[target] = 0
 
     @cached_property
     def _wide(self) -> tuple[Floats, Floats, Floats]:
@@ -254,8 +289,7 @@ class Machine:
             if number in self._probes:
                 self.probed.append((step, number, self._host[item.chain].copy()))
         for target in self._remembered.get(number, ()):
-            self._ends[target] = self._stream[target.stream].copy()
-            self._used[target] = 0
+            self._remember(target)
         if item.mark:
             self._end_step(change)
         if (item.wait or item.blocks or item.mark) and self._columns.is_time_to_look():
@@ -320,7 +354,7 @@ class Machine:
             after = np.maximum(before, self._held[item.stream]) + dur * self._slowdown if meeting else before
             taken = np.where(change.apart, np.where(passed, after, np.maximum(before, own)), taken)
         if change.spread is not None and meeting is not None:
-            end = np.where(change.spread, self._in_pieces(meeting, change, change.spread), end)
+            end = np.where(change.spread, self._in_pieces(meeting, change), end)
             taken = np.where(change.spread, np.maximum(self._stream[item.stream], end), taken)
         if meeting is not None:
             self._met[:] = end
@@ -358,18 +392,11 @@ class Machine:
             np.where(self._on_one_rank, theirs, -np.inf), np.where(self._on_one_rank, 0.0, late), item.dur - late
         )
 
-    def _in_pieces(self, meeting: Meeting, change: Change, spread: Bools) -> Floats:
+    def _in_pieces(self, meeting: Meeting, change: Change) -> Floats:
         """When the last piece of a collective is done. The compute that one runs beside takes longer for it."""
-        piece = meeting.length / len(change.pieces)
         done: Floats = self._engine[COLLECTIVE]
-        for target in change.pieces:
-            ready = self._ends.get(target, self._never) + self._slowed
-            begin = np.maximum(done, np.maximum(ready + meeting.late, meeting.theirs))
-            done = begin + piece
-            beside = np.where(spread, np.clip(self._stream[target.stream] - begin, 0.0, piece), 0.0)
-            self._slowed = self._slowed + self._slowdown * beside
-            self._stream[target.stream] = self._stream[target.stream] + self._slowdown * beside
-        self._engine[COLLECTIVE] = np.where(spread, done, self._engine[COLLECTIVE])
+        state = self._ends, self._stream, self._slowed, self._slowdown, done
+        run_pieces(change.pieces, meeting, change.spread_columns, *state)
         return done
 
     def _end_step(self, change: Change) -> None:
@@ -404,11 +431,3 @@ class Machine:
             if self._used[target] >= self._uses[target]:
                 del self._ends[target], self._used[target]
         return end
-
-
-def _sum_from(begin: Floats, least: Floats, lengths: Floats) -> Floats:
-    """The ends of ``lengths`` (n, columns) that follow each other from ``begin`` (columns,) on, each no sooner than its
-    ``least``."""
-    past = np.add.accumulate(lengths)
-    ends: Floats = np.maximum.accumulate(np.maximum(least - past, begin)) + past
-    return ends

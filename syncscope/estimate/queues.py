@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,13 +15,31 @@ from syncscope.estimate.program import QUEUE
 from syncscope.timeline.intervals import Floats
 
 
+class Queue(NamedTuple):
+    """The launches of a stream that others may still wait for, in order."""
+
+    counts: list[int]
+    """How many were launched up to each."""
+    ends: list[Floats]
+    """When each is done."""
+
+    def last(self, full: int) -> int:
+        """The place of the last of the first ``full`` launches, −1 where it is not there."""
+        return bisect_right(self.counts, full) - 1
+
+    def drop(self, place: int) -> None:
+        """Take out what comes before a place: nothing waits for that any more."""
+        if place > 0:
+            del self.counts[:place], self.ends[:place]
+
+
 class Queues:
-    """Launches that may not be done yet, by stream: how many were launched up to each, and when it is done."""
+    """Launches that may not be done yet, by stream."""
 
     def __init__(self, streams: int, columns: Columns) -> None:
         self._columns = columns
         self._launched = [0] * streams
-        self._queues: list[deque[tuple[int, Floats]]] = [deque() for _ in range(streams)]
+        self._queues = [Queue([], []) for _ in range(streams)]
         # Those of them that may be later than the host of question 0, or of one that comes and goes.
         self._recent: list[deque[Floats]] = [deque(maxlen=QUEUE + 2) for _ in range(streams)]
 
@@ -28,44 +48,51 @@ class Queues:
         they will be, and is kept."""
         queue = self._queues[stream]
         launched = self._launched[stream] = self._launched[stream] + launches
-        queue.append((launched, done))
+        queue.counts.append(launched)
+        queue.ends.append(done)
         if self._columns.sparse:
             self._recent[stream].append(done)
         full = launched - QUEUE
-        _drop_done(queue, full)
-        many, end = queue[0]
-        if many > full:
+        place = queue.last(full)
+        if place < 0:
             return host
+        queue.drop(place)
         # The launch that needed the place was held. The rest of the work came after it.
-        behind = min(full - many, launches - 1) / launches
-        return np.maximum(host, end + behind * work if behind else end)
+        behind = min(full - queue.counts[0], launches - 1) / launches
+        return np.maximum(host, queue.ends[0] + behind * work if behind else queue.ends[0])
 
-    def hold(self, stream: int, launches: Sequence[int], host: Floats, work: Floats) -> Floats | None:
-        """Until when each of some stretches of ``launches`` holds the ``host``, which does some ``work`` in each
-        (stretches, columns); ``None`` where none does. All together are fewer launches than a queue has places."""
-        queue, launched = self._queues[stream], self._launched[stream]
-        last = launched + sum(launches) - QUEUE
-        passed = deque(_drop_done(queue, last))
-        if not queue or queue[0][0] > last or (queue[0][1] <= host).all():  # no launch is done later than one behind it
+    def hold(self, stream: int, launched: Sequence[int], host: Floats, work: Floats) -> Floats | None:
+        """Until when each of some stretches, up to whose ends so many launches are ``launched``, holds the ``host``,
+        which does some ``work`` in each (stretches, columns); ``None`` where none does. All together are fewer launches
+        than a queue has places."""
+        queue, before = self._queues[stream], self._launched[stream] - QUEUE
+        last = queue.last(before + launched[-1])
+        # No launch is done later than one behind it.
+        if last < 0 or not np.count_nonzero(queue.ends[last] > host):
+            queue.drop(last)
             return None
-        passed.append(queue[0])
-        ends, behind = [], []
-        for more in launches:
-            launched += more
-            full = launched - QUEUE
-            _drop_done(passed, full)
-            many, end = passed[0]
-            if many <= full:
-                ends.append(end)
-                behind.append(min(full - many, more - 1) / more)
-        free = np.full((len(launches) - len(ends), work.shape[1]), -np.inf)
-        return np.concatenate([free, np.array(ends) + np.array(behind)[:, None] * work[len(free) :]])
+        counts, places, ends, behind, past = queue.counts, [], [], [], 0
+        for place, many in enumerate(launched):
+            awaited = bisect_right(counts, before + many, 0, last + 1) - 1
+            if awaited >= 0 and many > past:
+                places.append(place)
+                ends.append(queue.ends[awaited])
+                behind.append(min(before + many - counts[awaited], many - past - 1) / (many - past))
+            past = many
+        queue.drop(last)
+        if not places:
+            return None
+        held = np.full((len(launched), work.shape[1]), -np.inf)
+        held[places] = np.array(ends) + np.array(behind)[:, None] * work[places] if any(behind) else ends
+        return held
 
-    def add_all(self, stream: int, launches: Sequence[int], done: Sequence[Floats]) -> None:
-        """Keep when each of some stretches of ``launches`` will be ``done``."""
-        *_, last = launched = list(itertools.accumulate(launches, initial=self._launched[stream]))
-        self._launched[stream] = last
-        self._queues[stream].extend(zip(launched[1:], done, strict=True))
+    def add_all(self, stream: int, launched: Sequence[int], done: Floats) -> None:
+        """Keep when each of some stretches will be ``done`` (stretches, columns), up to whose ends so many launches are
+        ``launched``."""
+        before, queue = self._launched[stream], self._queues[stream]
+        self._launched[stream] = before + launched[-1]
+        queue.counts.extend(map(before.__add__, launched))
+        queue.ends.extend(done)
 
     # ------------------------------------------------------------------------------- questions that come and go
 
@@ -76,12 +103,14 @@ class Queues:
     def widen(self) -> None:
         """Follow columns that were added."""
         columns, kept = self._columns, {id(end) for end in self.recent()}
-        wide = [[(many, columns.widened(end), id(end) in kept) for many, end in queue] for queue in self._queues]
-        for _, end, late in itertools.chain.from_iterable(wide):
+        wide = [[(columns.widened(end), id(end) in kept) for end in queue.ends] for queue in self._queues]
+        for end, late in itertools.chain.from_iterable(wide):
             if not late:  # what is over for question 0 may lie ahead of one that is sooner
                 end[columns.lasting_width :] = -np.inf
-        self._queues = [deque((many, end) for many, end, _ in queue) for queue in wide]
-        self._recent = [deque((end for _, end, late in queue if late), maxlen=QUEUE + 2) for queue in wide]
+        self._queues = [
+            Queue(queue.counts, [end for end, _ in ends]) for queue, ends in zip(self._queues, wide, strict=True)
+        ]
+        self._recent = [deque((end for end, late in ends if late), maxlen=QUEUE + 2) for ends in wide]
 
     def forget_old(self, soonest: Floats) -> None:
         """Make launches that are done before the host's present nothing in the columns that come and go."""
@@ -90,11 +119,3 @@ class Queues:
         for recent in self._recent:
             while recent and (recent[0][known] <= soonest).all():
                 recent.popleft()[self._columns.lasting_width :] = -np.inf
-
-
-def _drop_done(queue: deque[tuple[int, Floats]], full: int) -> list[tuple[int, Floats]]:
-    """Take out what no launch waits for any more once those before ``full`` hold none."""
-    dropped = []
-    while len(queue) > 1 and queue[1][0] <= full:
-        dropped.append(queue.popleft())
-    return dropped

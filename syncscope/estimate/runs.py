@@ -22,8 +22,9 @@ from syncscope.timeline.row_groups import rank
 LONGEST = 32
 """The most items of a stretch. Places in the launch queue are counted by stretches."""
 
-MOST = 31
-"""The most stretches of a block: no launch of one waits for another of the same in the launch queue."""
+FEW_LAUNCHES = 960
+"""A block ends once it has so many launches, so it has fewer than ``FEW_LAUNCHES + LONGEST``: no launch of one waits
+for another of the same in the launch queue."""
 
 AT_ONCE = 1 << 16
 """Items of changed stretches that are summed at a time, each as often as questions change its stretch."""
@@ -53,6 +54,8 @@ class Edited(NamedTuple):
 class Stretches(msgspec.Struct, frozen=True, eq=False, dict=True):
     """The stretches of some steps, as they were; times in ns."""
 
+    first: Ints
+    """The first item of each."""
     launches: list[int]
     work: Floats
     """The host's work at scale 1 (stretches,)."""
@@ -101,7 +104,7 @@ class Block(NamedTuple):
     end: int
     chain: int
     stream: int
-    """−1 when they launch nothing."""
+    """−1 when they launch nothing; else some of them may, too."""
     exclusive: bool
     """They and what other streams compute wait for each other."""
 
@@ -111,37 +114,69 @@ Step = list["Block | int"]
 
 
 def find_runs(
-    items: Items, apart: Bools, changes: Sequence[TimingChange], scales: Floats, wanted: Collection[int], shared: bool
+    items: Items,
+    special: tuple[Bools, Bools],
+    changes: Sequence[TimingChange],
+    scales: Floats,
+    wanted: Collection[int],
+    shared: bool,
 ) -> tuple[list[Step], Stretches]:
-    """The steps, empty where they are not ``wanted``, and their stretches. ``apart`` (n,) are the items that stand by
-    themselves; ``scales`` are those of the host's work. Streams that compute alone wait for each other where they are
-    ``shared``."""
-    starts = np.flatnonzero(_begins(items, apart))
+    """The steps, empty where they are not ``wanted``, and their stretches. ``special`` (n,) are the items that stand by
+    themselves, and those that are a stretch each; ``scales`` are those of the host's work. Streams that compute alone
+    wait for each other where they are ``shared``."""
+    apart, ends = special
+    starts = np.flatnonzero(_begins(items, apart | ends))
     work, busy, behind = _Parts(items, np.arange(len(items)), starts).sums(scales)
     edited = _changed(items, apart, starts, changes, scales)
     step, single, stream = items.step[starts], apart[starts], np.maximum.reduceat(items.stream, starts)
     launches = np.add.reduceat((items.stream >= 0).astype(np.int64), starts)
     exclusive = np.logical_or.reduceat(items.alone, starts) & shared
+    chain = items.chain[starts]
+    beside = _launching_beside(stream, (single, step, chain))
     kept = np.flatnonzero(np.isin(step, sorted(wanted)))
-    columns = [column[kept] for column in (step, items.chain[starts], stream, exclusive)]
-    steps = _find_steps(single[kept], starts[kept], columns)
+    columns = [column[kept] for column in (step, chain, stream[beside], exclusive[beside])]
+    steps = _find_steps(single[kept], starts[kept], launches[kept], columns)
     kept = kept[~single[kept]]
     if edited is not None:
         number = np.full(len(starts), -1)
         number[kept] = np.arange(len(kept))
         edited = edited.take(number)
-    return steps, Stretches(launches[kept].tolist(), work[kept], busy[kept], behind[kept], edited)
+    return steps, Stretches(starts[kept], launches[kept].tolist(), work[kept], busy[kept], behind[kept], edited)
 
 
-def _find_steps(single: Bools, starts: Ints, columns: Sequence[Ints | Bools]) -> list[Step]:
+def _differs(columns: Sequence[Ints | Bools]) -> Bools:
+    """Which stretches differ from the one before in some of the ``columns`` (stretches,)."""
+    first = np.zeros(len(columns[0]), dtype=bool)
+    first[:1] = True
+    for column in columns:
+        first[1:] |= column[1:] != column[:-1]
+    return first
+
+
+def _launching_beside(stream: Ints, alike: Sequence[Ints | Bools]) -> Ints:
+    """For each stretch the one beside which it runs: itself, or where it launches nothing on a ``stream`` the last one
+    before it that does, else the first one behind it, as long as all between are ``alike`` (columns, by stretch)."""
+    place, many = np.arange(len(stream)), len(stream)
+    part = np.cumsum(_differs(alike))
+    launching = stream >= 0
+    before = np.maximum.accumulate(np.where(launching, place, -1))
+    behind = np.minimum.accumulate(np.where(launching, place, many)[::-1])[::-1]
+    found = place.copy()
+    for near in (behind, before):
+        inside = np.clip(near, 0, max(many - 1, 0))
+        mine = (near == inside) & (part[inside] == part)
+        found[mine] = near[mine]
+    return found
+
+
+def _find_steps(single: Bools, starts: Ints, launches: Ints, columns: Sequence[Ints | Bools]) -> list[Step]:
     """The steps of stretches and of ``single`` items, which begin at ``starts``. ``columns`` are their step, chain and
     stream, and whether they are exclusive."""
-    first = single.copy()
-    first[:1] = True
-    for column in (single, *columns):
-        first[1:] |= column[1:] != column[:-1]
+    first = single | _differs((single, *columns))
     place = np.arange(len(first))
-    first |= (place - np.maximum.accumulate(np.where(first, place, 0))) % MOST == 0
+    before = np.cumsum(launches) - launches
+    part = (before - before[np.maximum.accumulate(np.where(first, place, 0))]) // FEW_LAUNCHES
+    first[1:] |= part[1:] != part[:-1]
     begins = np.flatnonzero(first)
     number = np.append(0, np.cumsum(~single))[np.append(begins, len(first))]
     step, *alike = (column[begins].tolist() for column in columns)

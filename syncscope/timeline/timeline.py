@@ -270,6 +270,12 @@ class Tables:
             places.of_busiest_annotations(ts, end, tid),
         )
 
+    @cached_property
+    def bubble_places(self) -> Ints:
+        """For each bubble (n,) which of ``places`` has most of what the host does in it, −1 where nobody asked yet. Who
+        asks keeps it here, since one bubble is asked for under several causes."""
+        return np.full(len(self.bubbles), -1, dtype=np.int64)
+
     def backward_places(self, ts: Ints) -> Ints:
         """Which of ``places`` is the call of backward that runs at each time (n,), 0 where none does."""
         return self._places.of_backward(ts, ts)

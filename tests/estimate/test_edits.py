@@ -22,6 +22,12 @@ def test_a_question_is_the_same_by_its_ways(edits: Edits) -> None:
     assert one.are(lambda edit: edit.gone).tolist() == [edit.gone for edit in edits.values()]
 
 
+def test_ways_come_in_the_order_in_which_they_are_used() -> None:
+    edits = [Edit(pre=share / 8) for share in range(8)]
+    for many in (edits, edits[::-1]):  # wherever in memory each of them lies
+        assert Question.of(dict(enumerate(many))).edits == tuple(many)
+
+
 @given(QUESTIONS, QUESTIONS)
 def test_of_two_questions_the_last_may_have_the_say(one: Edits, other: Edits) -> None:
     assert (Question.of(one) | other).by_item() == one | other

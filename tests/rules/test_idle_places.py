@@ -1,5 +1,11 @@
 """The function in which the host is while the device is idle."""
 
+import pytest
+
+from fixtures.repeat import BASE
+from syncscope import load, rules
+from syncscope.timeline import Timeline
+from syncscope.timeline.intervals import Ints
 from tests.builders import TraceBuilder
 from tests.rules.scenes import findings
 
@@ -80,3 +86,17 @@ def test_most_of_many_bubbles_is_not_what_the_longest_of_them_are() -> None:
         builder.launch("k", call=(start + 180, 5), runs=(start + 187, 50 if number % 3 == 2 else 80))
     (found,) = findings(builder, "OVL303")
     assert found.site is not None and found.site.function == "layers"
+
+
+def test_a_bubble_is_looked_up_once_however_many_causes_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    look_up = Timeline.busiest_places
+
+    def noted(self: Timeline, ts: Ints, end: Ints, tid: Ints) -> Ints:
+        asked.extend(ts.tolist())
+        return look_up(self, ts, end, tid)
+
+    monkeypatch.setattr(Timeline, "busiest_places", noted)
+    rules.find(Timeline(load(BASE)))
+    assert asked
+    assert len(asked) == len(set(asked))

@@ -73,7 +73,11 @@ def find_idle_place(timeline: Timeline, *causes: str) -> IdlePlace | None:
     main = int(threads[many.argmax()]) if len(threads) else -1
     ended = np.where(launch >= 0, np.append(calls.ts, 0)[launch], bubbles.end[rows])
     ts, tid = bubbles.ts[rows], np.where(launch >= 0, np.append(calls.tid, -1)[launch], main)
-    number = _or_backward(timeline, timeline.busiest_places(ts, np.maximum(ended, ts), tid), np.maximum(ended, ts))
+    ended = np.maximum(ended, ts)
+    unknown = timeline.bubble_places[rows] < 0
+    asked = timeline.busiest_places(ts[unknown], ended[unknown], tid[unknown]) if unknown.any() else rows[:0]
+    timeline.bubble_places[rows[unknown]] = asked
+    number = _or_backward(timeline, timeline.bubble_places[rows], ended)
     numbers, first, which = np.unique(number, return_index=True, return_inverse=True)
     order = np.argsort(first)  # as they come, the longest bubbles first
     weights, longest = np.zeros(len(numbers), dtype=due.dtype), np.zeros(len(numbers), dtype=due.dtype)
@@ -85,7 +89,7 @@ def find_idle_place(timeline: Timeline, *causes: str) -> IdlePlace | None:
         return _most(places, weights)
     found = _innermost(places, weights, longest, _shares(timeline, main))
     if found is None and HOST_WORK in causes and not any(place.chain for place in places):
-        return _of_op(timeline, ts, np.maximum(ended, ts), tid, int(due[rows].sum()))
+        return _of_op(timeline, ts, ended, tid, int(due[rows].sum()))
     return found
 
 

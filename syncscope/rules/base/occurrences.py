@@ -66,7 +66,8 @@ class Occurrences(Table):
             if name in objects:
                 arrays[name] = to_objects([value] * size if isinstance(value, str | tuple) else value)
             else:
-                arrays[name] = np.broadcast_to(np.asarray(value, dtype=np.int64), size)
+                column = np.asarray(value, dtype=np.int64)
+                arrays[name] = column if column.ndim else np.full(size, column)
         return cls(**arrays)
 
     @classmethod

@@ -104,11 +104,12 @@ def split(events: Sequence[Event], strings: Strings) -> Part:
     part = Part(len(events))
     rows = _Rows(part)
     for row, event in enumerate(events):
-        if event.ph == "X":
+        phase = event.ph
+        if phase == "X":
             rows[event.cat].append(row)
-        elif event.ph == "M":
+        elif phase == "M":
             part.metadata.append(event)
-        elif event.ph in ("B", "E"):
+        elif phase == "B" or phase == "E":
             part.halves.append((row, event))
     part.capitalised = "Operator" in rows
     rows.fill(events, strings)
@@ -226,9 +227,9 @@ def _device(events: Sequence[Event], strings: Strings) -> Columns:
     what the file calls a process: the device, but for a file into which several were merged."""
     args = _args(events)
     return {
-        "device": (device := _first(integers([a.device for a in args]), [e.pid for e in events])),
+        "device": (device := _first(integers([a.device for a in args]), (e.pid for e in events))),
         "process": _first(integers([e.pid for e in events]), device),
-        "stream": _first(integers([a.stream for a in args]), [_stream(e.tid) for e in events]),
+        "stream": _first(integers([a.stream for a in args]), (_stream(e.tid) for e in events)),
         "correlation": integers([a.correlation for a in args]),
         "external_id": _external(args),
         "bytes": _sizes(args),

@@ -1,0 +1,100 @@
+"""A collective that runs in pieces beside the compute that makes what each of them reduces.
+
+The first pieces mostly run beside the compute all of their time, and the last ones when it is over: both are taken at
+once, and only those between one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from syncscope.estimate.dependencies import Target
+from syncscope.estimate.replay_rows import Meeting
+from syncscope.timeline.intervals import Floats, Ints
+
+
+class Pieces:
+    """The state of the pieces that are run: until when each stream computes, by how much it was slowed so far, and when
+    the last piece was done. All times are (columns,)."""
+
+    def __init__(self, computing: dict[int, Floats], slowed: Floats, done: Floats, slowdown: Floats) -> None:
+        """``computing`` is by stream. The compute that a piece runs beside takes longer by the ``slowdown``, a share of
+        the time."""
+        self.computing, self.slowed, self.done, self._slowdown = computing, slowed, done, slowdown
+
+    def run(self, targets: Sequence[Target], ready: Floats, theirs: Floats, length: float) -> None:
+        """Run pieces of a ``length``, each when its target is done, which is when it is ``ready`` (pieces, columns) by
+        compute that nothing slowed, and when the others come, ``theirs``."""
+        alike = len(self.computing) == 1
+        first = self._run_beside(targets[0].stream, ready, theirs, length) if alike else 0
+        for number in range(first, len(targets)):
+            beside = self._run_one(targets[number].stream, ready[number], theirs, length)
+            if alike and not np.count_nonzero(beside):
+                self._run_behind(ready[number + 1 :], theirs, length)
+                break
+
+    def _run_beside(self, stream: int, ready: Floats, theirs: Floats, length: float) -> int:
+        """Run the first pieces, as many as are beside the stream's compute all of their time; how many they are."""
+        slower = self._slowdown * length
+        slowed = np.arange(len(ready))[:, None] * slower
+        ends = self._ends(ready + slowed, theirs, length)
+        beside = np.logical_and.reduce(ends <= self.computing[stream] + slowed, axis=1).tolist()
+        many = beside.index(False) if False in beside else len(beside)
+        if many:
+            self.done = ends[many - 1]
+            self.slowed = self.slowed + many * slower
+            self.computing[stream] = self.computing[stream] + many * slower
+        return many
+
+    def _run_one(self, stream: int, ready: Floats, theirs: Floats, length: float) -> Floats:
+        """Run a piece; by how much the compute takes longer for it."""
+        begin = np.maximum(np.maximum(ready + self.slowed, theirs), self.done)
+        self.done = begin + length
+        computing = self.computing[stream]
+        longer: Floats = self._slowdown * (np.minimum(np.maximum(computing, begin), self.done) - begin)
+        self.slowed = self.slowed + longer
+        self.computing[stream] = computing + longer
+        return longer
+
+    def _run_behind(self, ready: Floats, theirs: Floats, length: float) -> None:
+        """Run the last pieces, while the stream has nothing to compute."""
+        if len(ready):
+            self.done = self._ends(ready, theirs, length)[-1]
+
+    def _ends(self, ready: Floats, theirs: Floats, length: float) -> Floats:
+        """When each of the next pieces ends (pieces, columns), all slowed by as much as so far."""
+        past = np.arange(len(ready))[:, None] * length
+        begin = np.maximum(ready + self.slowed, theirs)
+        begin -= past
+        np.maximum(begin, self.done, out=begin)
+        ends: Floats = np.maximum.accumulate(begin, out=begin)
+        ends += past + length
+        return ends
+
+
+def run_pieces(
+    pieces: Sequence[Target],
+    meeting: Meeting,
+    columns: Ints,
+    ends: Mapping[Target, Floats],
+    streams: Floats,
+    slowed: Floats,
+    slowdown: Floats,
+    done: Floats,
+) -> None:
+    """Run the ``pieces`` of a collective in those ``columns``, each when its target is done by ``ends``.
+
+    In them ``streams`` (streams, columns) changes, by how much the compute was ``slowed``, and when the engine was
+    ``done`` with its last piece.
+    """
+    never = np.full(len(done), -np.inf)
+    ready = np.array([ends.get(target, never) for target in pieces])[:, columns]
+    ready += meeting.late[columns] if isinstance(meeting.late, np.ndarray) else meeting.late
+    computing = {number: streams[number, columns] for number in {target.stream: None for target in pieces}}
+    state = Pieces(computing, slowed[columns], done[columns], slowdown[columns])
+    state.run(pieces, ready, meeting.theirs[columns], meeting.length / len(pieces))
+    slowed[columns], done[columns] = state.slowed, state.done
+    for number, until in state.computing.items():
+        streams[number, columns] = until
