@@ -57,7 +57,7 @@ def translation(folder: Path) -> dict[str, object]:
             "batch_size": 16, "batch_type": "sentence", "return_prob": "none",
         },
         "training": {
-            "optimizer": "adamw", "learning_rate": 0.001, "learning_rate_min": 1e-7, "clip_grad_norm": 1.0,
+            "optimizer": "adamw", "learning_rate": 0.001, "learning_rate_min": 0.0, "clip_grad_norm": 1.0,
             "batch_size": 16, "batch_type": "sentence", "batch_multiplier": 2, "scheduling": "noam",
             "learning_rate_warmup": 100, "early_stopping_metric": "bleu", "epochs": 2, "validation_freq": 50,
             "logging_freq": 25, "print_valid_sents": [0, 3], "keep_best_ckpts": 2, "overwrite": True,
