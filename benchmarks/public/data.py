@@ -30,6 +30,7 @@ from benchmarks.public.models import (
 )  # fmt: skip
 from benchmarks.public.pictures import write_picture
 from benchmarks.public.records import RECORDS
+from benchmarks.public.sequences import SEQUENCES
 from benchmarks.public.substitutes import SUBSTITUTES
 
 LETTERS = 65
@@ -374,7 +375,7 @@ MAKERS: dict[str, Callable[[Path], None]] = {
     "texts": make_texts,
     "ett": make_ett,
     "planetoid": make_planetoid,
-    **FORMATS, **RECORDS, **SUBSTITUTES,
+    **FORMATS, **RECORDS, **SEQUENCES, **SUBSTITUTES,
 }  # fmt: skip
 
 FROM_PROGRAMS: dict[str, Callable[[Path, Path], None]] = {

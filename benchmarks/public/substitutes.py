@@ -56,6 +56,7 @@ def make_old_gym(folder: Path) -> None:
     folder.mkdir()
     (folder / "gym.py").write_text(
         "import gymnasium\n\n\n"
+        "class logger:\n    def set_level(level):\n        pass\n\n\n"
         "class Environment:\n    def __init__(self, name):\n        self.new = gymnasium.make(name)\n"
         "        self.next_seed = None\n        self.action_space = self.new.action_space\n"
         "        self.observation_space = self.new.observation_space\n"

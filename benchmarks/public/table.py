@@ -72,6 +72,8 @@ COMMITS = {
     "huggingface/trl": "f2cd57710ae345ea6428ae95363267fcf38a3dc8",
     "ikostrikov/pytorch-flows": "bf12ed91b86867b38d74982f5e2d44c248604df9",
     "jahongir7174/YOLOv8-pt": "a53336ba72ea9114b99f848329475abca43e180a",
+    "joeynmt/joeynmt": "cdc4d03d430a1b0f29793a0d95743c5e72ae2f6c",
+    "Kaixhin/PlaNet": "28c8491bc01e8f1b911300749e04c308c03db051",
     "karpathy/llama2.c": "350e04fe35433e6d2941dce5a1f53308f87058eb",
     "karpathy/llm.c": "f1e2ace651495b74ae22d45d1723443fd00ecd3a",
     "karpathy/makemore": "988aa59e4d8fefa526d06f3b453ad116258398d4",
@@ -86,6 +88,7 @@ COMMITS = {
     "locuslab/TCN": "2f8c2b817050206397458dfd1f5a25ce8a32fe65",
     "lucidrains/vector-quantize-pytorch": "0d7d1aa83334b6f2f8a40306bece75cdaa13d065",
     "lucidrains/x-transformers": "9252ed7838021ee61e6c5be0930b3a9a88efdf06",
+    "lukasruff/Deep-SVDD-PyTorch": "1901612d595e23675fb75c4ebb563dd0ffebc21e",
     "lululxvi/deepxde": "99b6620386d18cefb1549dddb7b7fe468cfad607",
     "Megvii-BaseDetection/YOLOX": "6ddff4824372906469a7fae2dc3206c7aa4bbaee",
     "microsoft/LoRA": "c4593f060e6a368d7bb5af5273b8e42810cdef90",
@@ -109,6 +112,7 @@ COMMITS = {
     "pytorch/ignite": "de08e799cfb55a6cf4aa778575d6bad725385453",
     "pytorch/opacus": "4d0ebc84613d214fbfd37fbfd1390e3747a625ce",
     "pytorch/tutorials": "afcd669d56554c2ef46f2da92edbfaf8c54043ec",
+    "rahulvigneswaran/Lottery-Ticket-Hypothesis-in-Pytorch": "34a8c9678406a1c7dd0fec4c9f0d25d017be55fb",
     "rasbt/deeplearning-models": "18e046926551378cd691fd871dda0f21dcd272ab",
     "rasbt/LLMs-from-scratch": "28c65cdfbc3338e2e040016eea4b7fdf556e4d57",
     "rixwew/pytorch-fm": "f74ad19771eda104e99874d19dc892e988ec53fa",
@@ -121,6 +125,7 @@ COMMITS = {
     "skorch-dev/skorch": "5db0ddc962117a2c3a646910ecd2e70253ff8e87",
     "state-spaces/s4": "e757cef57d89e448c413de7325ed5601aceaac13",
     "taesungp/contrastive-unpaired-translation": "b3ac297708dfb6f7589d04662277e53c0d579c27",
+    "threelittlemonkeys/lstm-crf-pytorch": "84618e7d94d4ed274a0e6d833772449cf4378289",
     "thuml/Time-Series-Library": "4e938a1767106324dd753b2a44832bf870a0252e",
     "Tiiiger/SGC": "2c7a2727e82e462d8ef9d6e57f0b08888e16488f",
     "tkipf/pygcn": "1600b5b748b3976413d1e307540ccc62605b4d6d",
@@ -137,6 +142,7 @@ COMMITS = {
     "yanx27/Pointnet_Pointnet2_pytorch": "eb64fe0b4c24055559cea26299cb485dcb43d8dd",
     "yenchenlin/nerf-pytorch": "63a5a630c9abd62b0f21c08703d0ac2ea7d4b9dd",
     "yjn870/SRCNN-pytorch": "064dbaac09859f5fa1b35608ab90145e2d60828b",
+    "YuliaRubanova/latent_ode": "c0682d4f52b806fb88d965755892eadd9783f936",
     "yunjey/pytorch-tutorial": "0500d3df5a2a8080ccfccbc00aca0eacc21818db",
     "yunjey/stargan": "94dd002e93a2863d9b987a937b85925b80f7a19f",
 }
@@ -290,6 +296,16 @@ PROGRAMS = (
     Program("mtgnn", "ten trainings in turn, after each a model that is read and evaluated on two sets", "nnzhan/MTGNN",
             "train_single_step.py --data {data}/traffic/speeds.txt --save best.pt --device cuda:0 --num_nodes 40"
             " --subgraph_size 10 --seq_in_len 24 --epochs 2", environment={"TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1"}),
+    Program("joeynmt", "translation: AMP with accumulation, validates by beam search every 50 steps, tests the best",
+            "joeynmt/joeynmt", "-m joeynmt train {data}/reversals/config.yaml", environment={"PYTHONPATH": "."},
+            data={"joeynmt-2.3.0.dist-info": "reversals/joeynmt-2.3.0.dist-info"}),
+    Program("lstm-crf", "tags of words: indices on the GPU taken one by one, over a thousand a step; two evaluations",
+            "threelittlemonkeys/lstm-crf-pytorch",
+            "train.py model train.char_to_idx train.word_to_idx train.tag_to_idx train.csv valid 20",
+            before="prepare.py train", data={"train": "tagged/train", "valid": "tagged/valid"}),
+    Program("latent-ode", "two solvers of differential equations in each step, a test every fourth",
+            "YuliaRubanova/latent_ode",
+            "run_models.py --niters 12 -n 200 -s 50 -l 10 --dataset periodic --latent-ode --noise-weight 0.01"),
     # Pictures
     Program("mnist", "training, evaluation", "pytorch/examples", "main.py --epochs 2", folder="mnist", data=MNIST),
     Program("mnist-rnn", "training, evaluation", "pytorch/examples", "main.py --accel --epochs 2",
@@ -421,6 +437,15 @@ PROGRAMS = (
     Program("vq-autoencoder", "training, codes told apart in each step", "lucidrains/vector-quantize-pytorch",
             "autoencoder.py --train_iter 400", folder="examples", environment={"PYTHONPATH": ".", "HOME": "."},
             data={"examples/data/fashion_mnist": "mnist"}),
+    Program("deep-svdd", "an autoencoder and its test, then a training from its weights and to a quantile; test",
+            "lukasruff/Deep-SVDD-PyTorch",
+            "main.py mnist mnist_LeNet ../log ../data --objective soft-boundary --seed 1 --n_epochs 40"
+            " --lr_milestone 30 --ae_n_epochs 12 --ae_lr_milestone 8 --batch_size 32 --ae_batch_size 32", folder="src",
+            data={"data/MyMNIST": "mnist/MNIST"}),
+    Program("lottery-ticket", "pruning: weights go to the CPU and back in each step, a test before each epoch",
+            "rahulvigneswaran/Lottery-Ticket-Hypothesis-in-Pytorch",
+            "main.py --arch_type lenet5 --dataset mnist --prune_iterations 2 --end_iter 4 --prune_percent 20",
+            data={"../data": "mnist"}),
     # Detection
     Program("torchvision-detection", "detection: training", "chanwutk/vision_references",
             "train.py --data-path {data}/coco --dataset coco --model fasterrcnn_mobilenet_v3_large_320_fpn --epochs 1"
@@ -515,6 +540,12 @@ PROGRAMS = (
     Program("sac", "a policy's steps, an update of five losses each; ten evaluations after every tenth episode",
             "pranz24/pytorch-soft-actor-critic",
             "main.py --env-name Pendulum-v1 --cuda --num_steps 2300 --start_steps 500",
+            data={"gym.py": "old_gym/gym.py"}),
+    Program("planet", "a world model: 40 updates and an episode of planned steps in turn, evaluations in between",
+            "Kaixhin/PlaNet",
+            "main.py --env MountainCarContinuous-v0 --symbolic-env --max-episode-length 120 --seed-episodes 4"
+            " --episodes 10 --collect-interval 40 --batch-size 16 --chunk-size 20 --candidates 200 --top-candidates 20"
+            " --test-interval 2 --test-episodes 2 --checkpoint-interval 3 --experience-size 5000",
             data={"gym.py": "old_gym/gym.py"}),
     # Graphs
     Program("gat", "training on one graph, validates in each step", "pytorch/examples", "main.py --epochs 300",

@@ -46,6 +46,13 @@ def test_every_program_has_a_commit_and_data_that_is_made() -> None:
     assert {target.split("/")[0] for program in PROGRAMS for target in program.data.values()} <= made
 
 
+def test_a_configuration_says_the_same_as_yaml(tmp_path: Path) -> None:
+    yaml = pytest.importorskip("yaml")
+    data.MAKERS["reversals"](tmp_path / "reversals")
+    text = (tmp_path / "reversals/config.yaml").read_text()
+    assert yaml.safe_load(text) == json.loads(text)
+
+
 @pytest.mark.parametrize(
     ("program", "words"),
     [

@@ -1,0 +1,69 @@
+"""Random numbers as the public programs read them that learn from sequences: tagged words, and numbers to reverse."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+
+def make_tagged(folder: Path) -> None:
+    """Sentences of words with one of six tags each."""
+    rng = np.random.default_rng(60)
+    folder.mkdir()
+    for split, size in (("train", 256), ("valid", 64)):
+        sentences = rng.integers(0, 300, (size, 8))
+        lines = [" ".join(f"w{word}/T{word % 6}" for word in sentence) + "\n" for sentence in sentences]
+        (folder / split).write_text("".join(lines))
+
+
+def make_reversals(folder: Path) -> None:
+    """Numbers and what they are translated to, which is their reverse; joeynmt's configuration, and what names it."""
+    rng = np.random.default_rng(61)
+    folder.mkdir()
+    for split, size in (("train", 4800), ("dev", 32), ("test", 32)):
+        sentences = [list(map(str, rng.integers(0, 50, rng.integers(5, 20)))) for _ in range(size)]
+        for language, step in (("src", 1), ("trg", -1)):
+            lines = [" ".join(words[::step]) + "\n" for words in sentences]
+            (folder / f"{split}.{language}").write_text("".join(lines))
+    (folder / "config.yaml").write_text(json.dumps(translation(folder.resolve())))
+    installed = folder / "joeynmt-2.3.0.dist-info"
+    installed.mkdir()
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: joeynmt\nVersion: 2.3.0\n")
+
+
+def translation(folder: Path) -> dict[str, object]:
+    """A configuration of a short training in mixed precision, validated by beam search."""
+    side = {"max_length": 25, "level": "word", "voc_limit": 100, "voc_min_freq": 0}
+    stack = {
+        "type": "transformer", "num_layers": 2, "num_heads": 4, "hidden_size": 64, "ff_size": 256, "dropout": 0.1,
+        "embeddings": {"embedding_dim": 64, "scale": True},
+    }  # fmt: skip
+    return {
+        "name": "reversals", "joeynmt_version": "2.3.0", "model_dir": "model", "use_cuda": True, "fp16": True,
+        "random_seed": 42,
+        "data": {
+            **{split: str(folder / split) for split in ("train", "dev", "test")},
+            "dataset_type": "plain", "src": {"lang": "src", **side}, "trg": {"lang": "trg", **side},
+            "special_symbols": {
+                "unk_token": "<unk>", "unk_id": 0, "pad_token": "<pad>", "pad_id": 1, "bos_token": "<s>", "bos_id": 2,
+                "eos_token": "</s>", "eos_id": 3,
+            },
+        },
+        "testing": {
+            "n_best": 1, "beam_size": 4, "beam_alpha": 1.0, "eval_metrics": ["bleu"], "max_output_length": 30,
+            "batch_size": 16, "batch_type": "sentence", "return_prob": "none",
+        },
+        "training": {
+            "optimizer": "adamw", "learning_rate": 0.001, "learning_rate_min": 0.0, "clip_grad_norm": 1.0,
+            "batch_size": 16, "batch_type": "sentence", "batch_multiplier": 2, "scheduling": "noam",
+            "learning_rate_warmup": 100, "early_stopping_metric": "bleu", "epochs": 2, "validation_freq": 50,
+            "logging_freq": 25, "print_valid_sents": [0, 3], "keep_best_ckpts": 2, "overwrite": True,
+        },
+        "model": {"initializer": "xavier_uniform", "tied_softmax": True, "encoder": stack, "decoder": stack},
+    }  # fmt: skip
+
+
+SEQUENCES: dict[str, Callable[[Path], None]] = {"tagged": make_tagged, "reversals": make_reversals}
