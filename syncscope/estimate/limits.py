@@ -17,9 +17,9 @@ from syncscope.estimate.questions import is_at_most
 from syncscope.estimate.study import Study
 from syncscope.rules import BY_CODE, Hit
 from syncscope.rules.base.collective_advice import is_made_cheaper
+from syncscope.rules.base.idle_circumstances import SPACE_NS
 from syncscope.rules.base.question import Intervention
 from syncscope.rules.copy_not_overlapped import CopyNotOverlapped
-from syncscope.rules.device_starved import SPACE_NS
 from syncscope.rules.pageable_copy import PageableCopy
 from syncscope.rules.pin_then_copy import PinThenCopy
 from syncscope.schema.idle import own_cause
