@@ -15,6 +15,7 @@ from syncscope.rules.base.idle_circumstances import (
     BESIDE_GRAPH,
     GRAPH_LAUNCH,
     IN_COMPILED,
+    IN_FIRST,
     IN_GRAPH,
     IN_MODULE,
     ONE_STREAM,
@@ -161,6 +162,11 @@ class DeviceStarved(RankRule):
             f"{IN_COMPILED} host work",
             "The host enters and leaves compiled code there, which no other thread can do: let it break into fewer "
             "parts (fullgraph=True names what breaks it), and keep what is done between the parts short.",
+        ),
+        Advice(
+            f"{IN_FIRST} host work",
+            "Most of it lies inside of PyTorch's own operators, before kernels that they launch for the first time: a "
+            "library starts, or chooses or loads its kernels. Record later steps, and see whether it comes back.",
         ),
         Advice(
             f"{UNSEEN} {BEFORE_FIRST} host work",

@@ -13,6 +13,7 @@ from syncscope.rules.base.idle_circumstances import (
     BESIDE_GRAPH,
     GRAPH_LAUNCH,
     IN_COMPILED,
+    IN_FIRST,
     IN_GRAPH,
     IN_MODULE,
     ONE_STREAM,
@@ -139,6 +140,7 @@ def test_every_cause_has_its_fix_and_its_sentence():
         BESIDE_COMPILED,
         COMPILED,
         IN_COMPILED,
+        IN_FIRST,
         IN_GRAPH,
         IN_MODULE,
         ON_CPU,
@@ -332,6 +334,19 @@ def test_what_the_trace_does_not_name_is_no_work_to_be_moved(kernels: str, first
     named = builder.frame("train.py", 3, "main", 0, 60_000).frame("lib/text.py", 9, "tokenize", 20, 40_000)
     (finding,) = findings(named, "OVL303")
     assert finding.fix.startswith("Move the work that the host does")
+
+
+@pytest.mark.parametrize(("again", "op_us", "told"), [(False, 9000, True), (True, 9000, False), (False, 900, False)])
+def test_what_an_op_does_before_it_launches_a_kernel_for_the_first_time_may_be_done_once(
+    op_us: float, *, again: bool, told: bool
+) -> None:
+    builder = TraceBuilder().frame("train.py", 3, "main", 0, 60_000).launch("begin", call=(0, 5), runs=(8, 30))
+    for number, kernel in enumerate("aab" if again else "abc", 1):
+        at = 10_000 * number
+        builder.op("my::op", at - op_us - 10, op_us + 40).op("aten::mm", at - op_us, op_us + 20)
+        builder.launch(kernel, call=(at, 5), runs=(at + 8, 30))
+    (finding,) = findings(builder, "OVL303")
+    assert ("PyTorch's own operators" in finding.fix) == told
 
 
 @pytest.mark.parametrize(("before", "said"), [(0, "all of the host work"), (3, "70 % of the host work")])

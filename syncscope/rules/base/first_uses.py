@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from syncscope.timeline import Timeline
+from syncscope.timeline.bubbles import OWN_OP
 from syncscope.timeline.first_launches import first_of_each_name
+from syncscope.timeline.intervals import Bools, Ints
 from syncscope.timeline.row_groups import number_groups
 
 LONG = 500_000
@@ -18,8 +20,33 @@ AS_LONG = 0.5
 def is_before_first_launches(timeline: Timeline, cause: str) -> bool:
     """Whether more than half of the idle time that is due to a cause lies in long gaps, each of which ends with the
     trace's first launch of a kernel, before which the device never again waits about as long for that cause."""
+    due = timeline.bubbles.due_to(cause)
+    return 2 * int(due[_end_with_first(timeline, due)].sum()) > int(due.sum())
+
+
+def is_in_ops_that_launch_first(timeline: Timeline, cause: str) -> bool:
+    """The same where the host is inside of the op of PyTorch's own that makes the first launch, for most of each gap:
+    then no code of the program runs."""
+    bubbles, ops = timeline.bubbles, timeline.ops
+    due = bubbles.due_to(cause)
+    rows = np.flatnonzero(_end_with_first(timeline, due))
+    if not len(rows) or not len(ops):
+        return False
+    op = ops.around(timeline.calls)[bubbles.launch[rows]]
+    own = ops.named(OWN_OP.match)
+    begin = bubbles.end[rows].copy()
+    while (inside := op >= 0).any():
+        mine = inside & own[op]
+        begin[mine] = np.minimum(begin[mine], ops.ts[op[mine]])
+        op = np.where(inside, ops.nesting.parent[op], -1)
+    covered = bubbles.end[rows] - np.maximum(begin, bubbles.ts[rows])
+    return 2 * int(due[rows][2 * covered > due[rows]].sum()) > int(due.sum())
+
+
+def _end_with_first(timeline: Timeline, due: Ints) -> Bools:
+    """Which bubbles (n,) end with the first launch of a kernel, and are due for long, ``due`` ns, to what no later
+    launch of it comes after."""
     activities, bubbles = timeline.on_device, timeline.bubbles
-    due = np.where(bubbles.launch >= 0, bubbles.due_to(cause), 0)
     kernel = np.full(len(timeline.calls) + 1, -1, dtype=np.int64)
     kernel[activities.launch] = number_groups(activities.name)
     kernel[-1] = -1  # of what has no launch
@@ -27,5 +54,5 @@ def is_before_first_launches(timeline: Timeline, cause: str) -> bool:
     first = np.isin(bubbles.launch, activities.launch[first_of_each_name(activities)])
     longest = np.zeros(int(kernel.max()) + 2, dtype=np.int64)
     np.maximum.at(longest, ends_with[~first], due[~first])
-    once = first & (due >= LONG) & (longest[ends_with] < AS_LONG * due)
-    return 2 * int(due[once].sum()) > int(bubbles.due_to(cause).sum())
+    once: Bools = first & (due >= LONG) & (longest[ends_with] < AS_LONG * due)
+    return once

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from syncscope.advice import UNCACHED
-from syncscope.rules.base.first_uses import is_before_first_launches
+from syncscope.rules.base.first_uses import is_before_first_launches, is_in_ops_that_launch_first
 from syncscope.rules.base.host_math import ON_CPU, computes_on_cpu
 from syncscope.rules.base.idle_places import find_idle_place
 from syncscope.rules.base.program import (
@@ -39,8 +39,9 @@ IN_GRAPH = "in-graph"
 IN_MODULE = "in-module"
 """The name for host work inside of a module that is called."""
 
-UNSEEN, BEFORE_FIRST = "unseen", "before-first"
-"""The names for host work most of which nothing in the trace names, and for such that is before first launches."""
+UNSEEN, BEFORE_FIRST, IN_FIRST = "unseen", "before-first", "in-first"
+"""The names for host work most of which nothing in the trace names, for such that is before first launches, and for
+what lies in the ops that make them."""
 
 GRAPH_LAUNCH, BESIDE_GRAPH = "graph-launch", "beside-graph"
 """The names for a device that waits mostly for the launch of a graph, and for one that waits for other launches in a
@@ -76,6 +77,8 @@ def name_circumstances(timeline: Timeline) -> list[str]:
 
 def name_host_work(timeline: Timeline) -> list[str]:
     """What the advice on host work depends on."""
+    if is_in_ops_that_launch_first(timeline, "host work"):
+        return [IN_FIRST]
     found = find_idle_place(timeline, "host work")
     if found is None:
         return [UNSEEN, *([BEFORE_FIRST] if is_before_first_launches(timeline, "host work") else [])]
