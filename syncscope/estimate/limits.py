@@ -271,7 +271,7 @@ def _gained_until_another_wait(timeline: Timeline, hit: Hit, lateness: _Lateness
     """Nanoseconds that a device which computes one kernel at a time gains at most if a finding's calls hold the host no
     longer: what the host is ahead then it loses in the next wait for the device that is not the finding's, so between
     two of those it gains no more than the calls take there, and no more than the device is late."""
-    if _computes_side_by_side(timeline):
+    if _computes_side_by_side(timeline) or not len(lateness.late):
         return np.inf
     waits = timeline.waits
     copies = timeline.copies.take(sorted(hit.copies | _known(waits.copy[sorted(hit.waits)])))
@@ -283,8 +283,7 @@ def _gained_until_another_wait(timeline: Timeline, hit: Hit, lateness: _Lateness
         np.concatenate(pair)
         for pair in ((own.ts, staged.launch_ts), (own.stall, staged.launch_dur), (own.tid, staged.tid))
     )
-    compute_ms = timeline.overlap.compute_ms * max(len(timeline.steps), 1) if timeline.overlap else 0.0
-    gained = min(int(copies.exposed.sum()), round(compute_ms * 1e6))  # a copy can only be hidden beside compute
+    gained = int(copies.exposed.sum())
     for thread in np.unique(tid):
         rows = np.flatnonzero(tid == thread)
         stop = np.append(np.sort(stops.ts[stops.tid == thread]), NEVER)

@@ -122,19 +122,6 @@ def test_what_the_host_is_ahead_it_loses_in_the_next_wait_that_is_not_the_findin
     assert limit(builder, "SYN102").ms == pytest.approx(gained, abs=0.05)
 
 
-@pytest.mark.parametrize(("computes", "severity"), [(False, "warning"), (True, "error")])
-def test_a_copy_beside_which_nothing_computes_cannot_be_hidden(*, computes: bool, severity: str) -> None:
-    builder = TraceBuilder()
-    for at in (0, 1000):
-        builder.op("aten::to", at, 340).op("aten::copy_", at + 1, 338)
-        builder.copy("HtoD", call=(at + 2, 100), runs=(at + 60, 250), memory="pageable", bytes=10**6)
-        builder.stream_sync(at + 110, 205)
-        if computes:
-            builder.launch("gemm", call=(at + 400, 5), runs=(at + 410, 400))
-    (finding,) = estimated(builder, "SYN101")
-    assert finding.severity == severity
-
-
 def test_a_wait_gains_nothing_of_what_is_idle_before_it() -> None:
     builder = TraceBuilder().launch("a", call=(0, 5), runs=(10, 20)).launch("b", call=(3000, 5), runs=(3010, 2000))
     builder.device_sync(3100, 1912).launch("c", call=(5100, 5), runs=(5110, 500))
