@@ -166,7 +166,7 @@ class DeviceStarved(RankRule):
         Advice(
             f"{IN_FIRST} host work",
             "Most of it lies inside of PyTorch's own operators, before kernels that they launch for the first time: a "
-            "library starts, or chooses or loads its kernels. Record later steps, and see whether it comes back.",
+            "library may start there, or choose or load them. Record later steps, and see whether it comes back.",
         ),
         Advice(
             f"{UNSEEN} {BEFORE_FIRST} host work",

@@ -349,6 +349,16 @@ def test_what_an_op_does_before_it_launches_a_kernel_for_the_first_time_may_be_d
     assert ("PyTorch's own operators" in finding.fix) == told
 
 
+@pytest.mark.parametrize("ran", [False, True])
+def test_that_the_first_kernel_of_a_trace_is_launched_for_the_first_time_says_nothing(*, ran: bool) -> None:
+    builder = TraceBuilder().step(0, 30_000)
+    if ran:
+        builder.launch("begin", call=(10, 5), runs=(18, 30))
+    builder.op("aten::ones", 100, 20_020).launch("k", call=(20_000, 5), runs=(20_008, 9000))
+    (finding,) = findings(builder, "OVL303")
+    assert ("PyTorch's own operators" in finding.fix) == ran
+
+
 @pytest.mark.parametrize(("before", "said"), [(0, "all of the host work"), (3, "70 % of the host work")])
 def test_how_much_lies_in_a_function_is_said_by_its_share(before: int, said: str) -> None:
     builder = TraceBuilder().frame("train.py", 3, "main", 0, 60_000)

@@ -45,7 +45,7 @@ def is_in_ops_that_launch_first(timeline: Timeline, cause: str) -> bool:
 
 def _end_with_first(timeline: Timeline, due: Ints) -> Bools:
     """Which bubbles (n,) end with the first launch of a kernel, and are due for long, ``due`` ns, to what no later
-    launch of it comes after."""
+    launch of it comes after. Of the trace's first kernel that says nothing."""
     activities, bubbles = timeline.on_device, timeline.bubbles
     kernel = np.full(len(timeline.calls) + 1, -1, dtype=np.int64)
     kernel[activities.launch] = number_groups(activities.name)
@@ -54,5 +54,5 @@ def _end_with_first(timeline: Timeline, due: Ints) -> Bools:
     first = np.isin(bubbles.launch, activities.launch[first_of_each_name(activities)])
     longest = np.zeros(int(kernel.max()) + 2, dtype=np.int64)
     np.maximum.at(longest, ends_with[~first], due[~first])
-    once: Bools = first & (due >= LONG) & (longest[ends_with] < AS_LONG * due)
+    once: Bools = first & (due >= LONG) & (longest[ends_with] < AS_LONG * due) & (bubbles.ts >= activities.end.min())
     return once
