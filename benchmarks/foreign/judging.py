@@ -41,6 +41,7 @@ SETS = {
     "eleventh reading: judged before the mends that it led to": Path(__file__).with_name("eleventh_reading.json"),
     "twelfth reading: judged before the mends that it led to": Path(__file__).with_name("twelfth_reading.json"),
     "thirteenth reading: judged before the mends that it led to": Path(__file__).with_name("thirteenth_reading.json"),
+    "fourteenth reading: judged before the mends that it led to": Path(__file__).with_name("fourteenth_reading.json"),
 }
 """The files of judgements by what they are evidence of."""
 
@@ -242,18 +243,18 @@ def _match(
 ) -> tuple[list[tuple[Finding, Judgement]], list[Judgement], list[Finding]]:
     """The findings with their judgements, the judgements without a finding that should be, and the other findings.
 
-    Of all pairs of one rule those come together that agree most. The findings of other ranks that one line of the
-    report stands for are left out.
+    Of all pairs of one rule those come together that agree most, those first of which more is judged. The findings of
+    other ranks that one line of the report stands for are left out.
     """
     findings = _of_one_rank(report)
     pairs = sorted(
-        (len(compare(finding, judgement, report)), i, j)
+        (len(compare(finding, judgement, report)), -_judged(judgement), i, j)
         for i, finding in enumerate(findings)
         for j, judgement in enumerate(judgements)
         if finding.rule == judgement.rule
     )
     taken: dict[int, int] = {}
-    for _, i, j in pairs:
+    for *_, i, j in pairs:
         if i not in taken and j not in taken.values():
             taken[i] = j
     matched = [(findings[i], judgements[j]) for i, j in sorted(taken.items())]
@@ -261,6 +262,11 @@ def _match(
     unjudged = [f for i, f in enumerate(findings) if i not in taken and f.severity != "note"]
     late = any(judgement.rule == LATE_RANK for _, judgement in matched)
     return matched, missed, [f for f in unjudged if f.rule != LATE_RANK or not late]
+
+
+def _judged(judgement: Judgement) -> int:
+    """How many fields of a finding are judged."""
+    return sum(getattr(judgement, field) is not None for field in judgement.__struct_fields__)
 
 
 def _of_one_rank(report: Report) -> list[Finding]:

@@ -17,9 +17,9 @@ from syncscope.estimate.questions import is_at_most
 from syncscope.estimate.study import Study
 from syncscope.rules import BY_CODE, Hit
 from syncscope.rules.base.collective_advice import is_made_cheaper
+from syncscope.rules.base.idle_circumstances import SPACE_NS
 from syncscope.rules.base.question import Intervention
 from syncscope.rules.copy_not_overlapped import CopyNotOverlapped
-from syncscope.rules.device_starved import SPACE_NS
 from syncscope.rules.pageable_copy import PageableCopy
 from syncscope.rules.pin_then_copy import PinThenCopy
 from syncscope.schema.idle import own_cause
@@ -173,7 +173,8 @@ def _limit(study: Study, hit: Hit, lateness: _Lateness) -> Limit:
         late_ms = _gained_by_launching_sooner(timeline, hit, lateness) * 1e-6 / steps
         if held_ms is not None:
             late_ms = min(late_ms, held_ms) if steady < 1 else late_ms
-            held_ms = min(held_ms, _left_to_fill_ms(timeline, _first_held(timeline, hit)))
+            left_ms = _left_to_fill_ms(timeline, _first_held(timeline, hit))
+            held_ms = min(held_ms, left_ms, _gained_until_another_wait(timeline, hit, lateness) * 1e-6 / steps)
         return Limit(ms=late_ms if lateness.lost_much else held_ms, late_ms=late_ms)
     if intervention is Intervention.GATHER_COPIES and foreign:
         return Limit(ms=_left_to_fill_ms(timeline))
@@ -264,6 +265,36 @@ def _gained_by_launching_sooner(timeline: Timeline, hit: Hit, lateness: _Latenes
     staged = copies.take((copies.wait < 0) & (copies.launch >= 0))
     end, stall = (np.concatenate(pair) for pair in ((waits.end, staged.launch_end), (waits.stall, staged.launch_dur)))
     return lateness.after(end, stall) + int(copies.exposed.sum())
+
+
+def _gained_until_another_wait(timeline: Timeline, hit: Hit, lateness: _Lateness) -> float:
+    """Nanoseconds that a device which computes one kernel at a time gains at most if a finding's calls hold the host no
+    longer: what the host is ahead then it loses in the next wait for the device that is not the finding's, so between
+    two of those it gains no more than the calls take there, and no more than the device is late."""
+    if _computes_side_by_side(timeline) or not len(lateness.late):
+        return np.inf
+    waits = timeline.waits
+    copies = timeline.copies.take(sorted(hit.copies | _known(waits.copy[sorted(hit.waits)])))
+    mine = np.zeros(len(waits), dtype=bool)
+    mine[sorted(hit.waits | _known(copies.wait))] = True
+    stops = waits.take(~mine & is_wait(waits.kind) & (waits.kind != "event") & (waits.pending > 0))
+    own, staged = waits.take(mine), copies.take((copies.wait < 0) & (copies.launch >= 0))
+    begin, stall, tid = (
+        np.concatenate(pair)
+        for pair in ((own.ts, staged.launch_ts), (own.stall, staged.launch_dur), (own.tid, staged.tid))
+    )
+    gained = int(copies.exposed.sum())
+    for thread in np.unique(tid):
+        rows = np.flatnonzero(tid == thread)
+        stop = np.append(np.sort(stops.ts[stops.tid == thread]), NEVER)
+        slot = np.searchsorted(stop, begin[rows])
+        for group in group_rows(slot):
+            # In a loop, what is before the first of them is behind others that the trace lacks.
+            first = slot[group[0]] == slot.min() and len(timeline.steps) > 0
+            since = 0 if first else int(begin[rows[group]].min())
+            late = lateness.between(since, int(stop[slot[group[0]]]))
+            gained += min(late, int(stall[rows[group]].sum()))
+    return gained
 
 
 def _gained_without_allocations(timeline: Timeline, hit: Hit, lateness: _Lateness) -> int:

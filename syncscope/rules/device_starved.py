@@ -7,24 +7,36 @@ from msgspec.structs import replace
 
 from syncscope.advice import UNCACHED, Advice
 from syncscope.rules.base.culprits import Culprit, find_culprits, find_slowest_loader
-from syncscope.rules.base.host_math import COMPUTES_ON_CPU, ON_CPU, computes_on_cpu
+from syncscope.rules.base.host_math import COMPUTES_ON_CPU
 from syncscope.rules.base.idle_causes import find_idle_causes
+from syncscope.rules.base.idle_circumstances import (
+    BACK_TO_BACK,
+    BEFORE_FIRST,
+    BESIDE_GRAPH,
+    GRAPH_LAUNCH,
+    IN_COMPILED,
+    IN_FIRST,
+    IN_GRAPH,
+    IN_MODULE,
+    ONE_STREAM,
+    RECORDS,
+    UNSEEN,
+    name_circumstances,
+    name_host_work,
+)
 from syncscope.rules.base.idle_places import find_idle_place
 from syncscope.rules.base.pauses import tell_of_pauses
-from syncscope.rules.base.program import MODULE_CALL, works_in_compiled, works_in_graph
 from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.recorded_graphs import count_recordings
 from syncscope.rules.base.rule import Hit, Inspection, RankRule, Rule
 from syncscope.rules.comm_not_overlapped import CommNotOverlapped
-from syncscope.rules.launch_bound import OF_COMPILED, LaunchBound, ends_with_graph, is_beside_graph, name_compiled
+from syncscope.rules.launch_bound import OF_COMPILED, LaunchBound
 from syncscope.schema.findings import Finding, IdleCause, Severity
 from syncscope.schema.idle import is_summed_up, main_cause, main_of
 from syncscope.schema.numbers import milliseconds, percent
 from syncscope.timeline import Timeline
-from syncscope.timeline.allocations import is_uncached
 from syncscope.timeline.bubbles import SLOW_PACE
 from syncscope.timeline.places import NOWHERE, Place
-from syncscope.trace.sets import different
 
 ONCE = "warm-up"
 """The cause of idle time that later steps do not repeat."""
@@ -43,9 +55,6 @@ finding is about."""
 AT_LENGTH = ("host work", "host idle", "data loading")
 """Causes of idle time that no other finding is about, and that may be one thing at some length."""
 
-RECORDS = "records-graphs"
-"""Stands for a program that records CUDA graphs in several of its calls."""
-
 FIRST_PASS, OF_WARM_UP = 0.05, 0.1
 """A trace without steps is of a first pass where the device is idle for less than this share of it besides warm-up, or
 for less than this share of the warm-up."""
@@ -56,28 +65,6 @@ MAIN_SHARE = 0.1
 SITE_SHARE = 0.5
 """This finding gets the site of another one if the bubbles after the other's waits are at least this share of the idle
 time."""
-
-
-BACK_TO_BACK, SPACE_NS = "back-to-back", 10_000
-"""The name for a device that waits for nothing: most of the time between its queued kernels is in spaces of less than
-this."""
-
-ONE_STREAM = "one-stream"
-"""The name for a device on which one stream ran, and no collective, so that nothing there waits for something else."""
-
-
-IN_COMPILED = "in-compiled"
-"""The name for host work that enters and leaves what ``torch.compile`` made."""
-
-IN_GRAPH = "in-graph"
-"""The name for host work in the call of a compiled graph, between two of its kernels."""
-
-IN_MODULE = "in-module"
-"""The name for host work inside of a module that is called."""
-
-GRAPH_LAUNCH, BESIDE_GRAPH = "graph-launch", "beside-graph"
-"""The names for a device that waits mostly for the launch of a graph, and for one that waits for other launches in a
-program that launches graphs."""
 
 
 class DeviceStarved(RankRule):
@@ -175,6 +162,23 @@ class DeviceStarved(RankRule):
             f"{IN_COMPILED} host work",
             "The host enters and leaves compiled code there, which no other thread can do: let it break into fewer "
             "parts (fullgraph=True names what breaks it), and keep what is done between the parts short.",
+        ),
+        Advice(
+            f"{IN_FIRST} host work",
+            "Most of it lies inside of PyTorch's own operators, before kernels that they launch for the first time: a "
+            "library may start there, or choose or load them. Record later steps, and see whether it comes back.",
+        ),
+        Advice(
+            f"{UNSEEN} {BEFORE_FIRST} host work",
+            "Nothing in the trace names most of the work that the host does there, and most of it comes before kernels "
+            "that are launched for the first time: they may be loaded, compiled or chosen then. Record later steps, "
+            "with Python stacks (with_stack=True), and see whether it comes back.",
+        ),
+        Advice(
+            f"{UNSEEN} host work",
+            "Nothing in the trace names most of the work that the host does there: record Python stacks "
+            "(with_stack=True), or mark the parts of the step (record_function). What the next launch does not need "
+            "can then go to another thread, or to where the device still has work queued.",
         ),
         Advice(
             f"{IN_MODULE} host work",
@@ -310,8 +314,8 @@ class DeviceStarved(RankRule):
         )
         main, sums_up, longest = main_cause(found), is_summed_up(found), next(iter(causes), "unknown")
         first = longest if main is None or sums_up else main.cause
-        in_module = (IN_MODULE,) if first == "host work" and place.runs_through(MODULE_CALL) else ()
-        fix = self.advise(*shared, *_circumstances(timeline), *in_module, *recorded, *first.split())
+        of_host = name_host_work(timeline) if first == "host work" else []
+        fix = self.advise(*shared, *name_circumstances(timeline), *of_host, *recorded, *first.split())
         message = found.message if first == longest or shared else f"{found.message}{_about(first, named)}"
         return msgspec.structs.replace(found, sums_up=sums_up, fix=fix, message=message)
 
@@ -328,12 +332,12 @@ def _find_place(
     of_host = (own,) if own in causes else HOSTS
     host_ms = sum(causes.get(cause, 0.0) for cause in of_host)
     place = culprits[0].place(half_ms) if culprits else NOWHERE
-    where = f"; most of the waits at {_line(culprits[0].finding)}" if culprits else ""
+    where = _largest_wait(culprits[0], causes) if culprits else ""
     where += "; other processes used the device too" if timeline.processes_on_device else ""
     asked = host_ms >= (half_ms if culprits else least_ms) and place == NOWHERE
     if asked and (idle_place := find_idle_place(timeline, *of_host)):
         part = f"the {own}" if own else "the host's part"
-        where += f"; most of {part} in {idle_place.in_words()}"
+        where += f"; {idle_place.share_in_words()} of {part} in {idle_place.in_words()}"
         if idle_place.share * host_ms >= (SITE_SHARE * host_ms if own else half_ms):
             place = idle_place.place
     recordings = count_recordings(timeline) if own == "host work" else 0
@@ -342,37 +346,16 @@ def _find_place(
     return find_slowest_loader(timeline) if loading else place, where
 
 
+def _largest_wait(culprit: Culprit, causes: dict[str, float]) -> str:
+    """The end of the message on where the device waits the longest for a wait of the host's; ``causes`` in ms."""
+    share = percent(culprit.caused_ms, causes["wait"]) if "wait" in causes else "most"
+    return f"; {share} of the waits at {_line(culprit.finding)}"
+
+
 def _about(cause: str, named: tuple[IdleCause, ...]) -> str:
     """What a message says where the fix is not for the longest cause."""
     others = ", since the longest cause has findings of its own" if named[0].covered_by else ""
     return f"; the fix is for {cause}{others}"
-
-
-def _circumstances(timeline: Timeline) -> list[str]:
-    """What the advice on a cause depends on."""
-    queued = timeline.bubbles.due_to("queued on device")
-    found = [UNCACHED] if is_uncached(timeline.waits, timeline.calls) else []
-    if 2 * queued[queued < SPACE_NS].sum() > queued.sum():
-        found.append(BACK_TO_BACK)
-    if len(different(timeline.on_device.stream)) == 1 and not len(timeline.collectives):
-        found.append(ONE_STREAM)
-    if count_recordings(timeline):
-        found.append(RECORDS)
-    if computes_on_cpu(timeline):
-        found.append(ON_CPU)
-    if works_in_graph(timeline):
-        found.append(IN_GRAPH)
-    if works_in_compiled(timeline):
-        found.append(IN_COMPILED)
-    waits = timeline.bubbles.due_to("launching")
-    of_graphs = ends_with_graph(timeline)
-    if len(waits) and 2 * waits[of_graphs].sum() > waits.sum():
-        found.append(GRAPH_LAUNCH)
-    elif 2 * waits[is_beside_graph(timeline)].sum() > waits.sum():
-        found.append(BESIDE_GRAPH)
-    else:
-        found += name_compiled(timeline)
-    return found
 
 
 def _at_length_ms(timeline: Timeline, cause: str) -> float:

@@ -5,17 +5,21 @@ import numpy as np
 
 from syncscope.advice import Advice
 from syncscope.rules.base.idle_places import find_idle_place
-from syncscope.rules.base.program import launches_compiled, waits_for_compiled
+from syncscope.rules.base.program import (
+    BESIDE_COMPILED,
+    COMPILED,
+    PARTLY,
+    ends_with_graph,
+    name_compiled,
+)
 from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.rule import Hit, Inspection, RankRule
 from syncscope.schema.findings import Finding
 from syncscope.schema.numbers import milliseconds
 from syncscope.timeline import Timeline
 from syncscope.timeline.calls import COMMANDS
-from syncscope.timeline.intervals import Bools
-from syncscope.timeline.launching import LAUNCHES, Launching
+from syncscope.timeline.launching import Launching
 from syncscope.timeline.places import NOWHERE
-from syncscope.timeline.row_groups import number_groups
 from syncscope.timeline.tables import CAUSES
 
 LEAST_SHARE = 0.1
@@ -30,14 +34,8 @@ LEAST_LAUNCHES = 10
 PROFILED = 1.5
 """How much slower a profiler with PyTorch's ops makes a host that only launches."""
 
-FEW_LAUNCHES = 200
-"""Launches between two graphs, at most, that prepare or end a round: a serving program has some tens of them."""
-
 SHARED = "other processes used the device too: what waits behind their work hides whether it waits for launches"
 
-
-COMPILED = "compiled"
-"""Stands for launches of code that torch.compile made."""
 
 COMPILED_ALREADY = Advice(
     COMPILED,
@@ -48,9 +46,6 @@ COMPILED_ALREADY = Advice(
     after="step = torch.compile(step, mode='reduce-overhead')",
 )
 
-BESIDE_COMPILED = "beside-compiled"
-"""Stands for launches beside code that torch.compile made, in a program that mostly launches that."""
-
 COMPILED_IN_PARTS = Advice(
     BESIDE_COMPILED,
     "Most launches are of compiled code already, and the device waits for those between its parts too: let it break "
@@ -58,7 +53,13 @@ COMPILED_IN_PARTS = Advice(
     "more to do: larger batches.",
 )
 
-OF_COMPILED = (COMPILED_ALREADY, COMPILED_IN_PARTS)
+REST = Advice(
+    PARTLY,
+    "Launch fewer and larger kernels in the parts that are neither compiled nor replayed as a graph yet: torch.compile "
+    "or CUDA graphs for those, larger batches.",
+)
+
+OF_COMPILED = (COMPILED_ALREADY, COMPILED_IN_PARTS, REST)
 """What ``name_compiled`` chooses from."""
 
 
@@ -139,7 +140,7 @@ class LaunchBound(RankRule):
         assumed += " where the device waits for a launch" if pace.in_part else ""
         repeated = 2 * (launching.replayable or 0) >= launching.launches
         most = find_idle_place(timeline, "launching")
-        where = f"; most of it in {most.in_words()}" if most else ""
+        where = f"; {most.share_in_words()} of it in {most.in_words()}" if most else ""
         return self.finding(
             most.place if most else NOWHERE,
             rank=timeline.trace.rank,
@@ -151,13 +152,6 @@ class LaunchBound(RankRule):
             f"{'' if timeline.step_figures.bare_ms else assumed}",
             fix=self.advise(*name_compiled(timeline), *(["repeated"] if repeated else [])),
         )
-
-
-def name_compiled(timeline: Timeline) -> list[str]:
-    """What advice on launches has to know of ``torch.compile``."""
-    if waits_for_compiled(timeline):
-        return [COMPILED]
-    return [BESIDE_COMPILED] if launches_compiled(timeline) else []
 
 
 class _Pace(msgspec.Struct, frozen=True):
@@ -201,27 +195,6 @@ def _graphs(launching: Launching, steps: int) -> str:
     if 2 * launching.replayable < steps:
         return "no stretch of them is the same in every step, which a CUDA graph needs"
     return f"CUDA graphs would take away {launching.replayable / steps:,.0f} of them"
-
-
-def ends_with_graph(timeline: Timeline) -> Bools:
-    """Which bubbles (n,) end when a graph was launched."""
-    launch = timeline.bubbles.launch
-    found: Bools = (launch >= 0) & np.append(timeline.calls.do(["graph-launch"]), False)[launch]
-    return found
-
-
-def is_beside_graph(timeline: Timeline) -> Bools:
-    """Which bubbles (n,) end with one of the few launches that come between those of graphs. A longer row of launches
-    is a part of the program that runs without graphs, such as a prefill."""
-    calls, launch = timeline.calls, timeline.bubbles.launch
-    launches = np.flatnonzero(calls.do(LAUNCHES))
-    launches = launches[np.argsort(calls.tid[launches], kind="stable")]
-    graphs = calls.role[launches] == "graph-launch"
-    row = number_groups(calls.tid[launches], np.cumsum(graphs))
-    few = np.zeros(len(calls) + 1, dtype=bool)
-    few[launches] = graphs.any() & (np.bincount(row)[row] <= FEW_LAUNCHES) if len(launches) else False
-    found: Bools = few[launch]
-    return found
 
 
 def _waiting_ms(timeline: Timeline) -> float:

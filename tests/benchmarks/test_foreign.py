@@ -73,6 +73,15 @@ def test_a_finding_that_is_missed_is_wrong_unless_it_need_not_be_there(report: R
     assert [verdict.wrong for verdict in judge(case(RIGHT, free), report)] == [()]
 
 
+def test_a_finding_is_held_against_the_judgement_that_says_the_most_of_it(report: Report) -> None:
+    free = Judgement(rule="SYN102", severity=("error", "warning", "absent"))
+    wrong = msgspec.structs.replace(RIGHT, count=(3,))
+    assert [verdict.wrong for verdict in judge(case(free, RIGHT), report)] == [()]
+    missed = judge(case(msgspec.structs.replace(free, severity=("error",)), RIGHT), report)
+    assert [verdict.wrong for verdict in missed] == [(), ("missed",)] and missed[1].what.startswith("None")
+    assert [verdict.wrong for verdict in judge(case(free, wrong), report)] == [(), ("missed",)]
+
+
 def test_a_finding_that_nobody_judged_is_named(report: Report) -> None:
     (verdict,) = judge(case(), report)
     assert verdict.wrong == ("not judged",)

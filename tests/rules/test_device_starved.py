@@ -7,18 +7,21 @@ from syncscope.advice import UNCACHED
 from syncscope.report.html_page import BECAUSE
 from syncscope.rules import find
 from syncscope.rules.base.host_math import ON_CPU
-from syncscope.rules.device_starved import (
+from syncscope.rules.base.idle_circumstances import (
     BACK_TO_BACK,
+    BEFORE_FIRST,
     BESIDE_GRAPH,
     GRAPH_LAUNCH,
     IN_COMPILED,
+    IN_FIRST,
     IN_GRAPH,
     IN_MODULE,
     ONE_STREAM,
     RECORDS,
-    DeviceStarved,
+    UNSEEN,
 )
-from syncscope.rules.launch_bound import BESIDE_COMPILED, COMPILED
+from syncscope.rules.base.program import BESIDE_COMPILED, COMPILED, PARTLY
+from syncscope.rules.device_starved import DeviceStarved
 from syncscope.schema.findings import IdleCause
 from syncscope.schema.idle import main_cause
 from syncscope.timeline import Timeline
@@ -68,7 +71,7 @@ def mostly_busy(*gaps: float, behind: float = 0) -> TraceBuilder:
 def test_a_long_wait_for_the_host_is_told_where_it_is_the_most_there_is_to_gain() -> None:
     (found,) = findings(mostly_busy(3, 3, 3, 3), "OVL303")
     assert found.severity == "warning" and "(5.7 %): host work 12" in found.message
-    assert "work that the host does" in found.fix
+    assert found.fix.startswith("Nothing in the trace names most of the work")
 
 
 def test_a_device_that_seldom_waits_for_the_host_is_busy() -> None:
@@ -137,14 +140,18 @@ def test_every_cause_has_its_fix_and_its_sentence():
         BESIDE_COMPILED,
         COMPILED,
         IN_COMPILED,
+        IN_FIRST,
         IN_GRAPH,
         IN_MODULE,
         ON_CPU,
         ONE_STREAM,
+        PARTLY,
         RECORDS,
+        UNSEEN,
     )
     by_circumstance = {DeviceStarved().advise(one, *cause.split()) for one in about for cause in CAUSES}
-    assert advised | by_circumstance == {one.sentence for one in DeviceStarved.advice}
+    both = DeviceStarved().advise(UNSEEN, BEFORE_FIRST, "host", "work")
+    assert {both} | advised | by_circumstance == {one.sentence for one in DeviceStarved.advice}
     assert (len(advised), len(advised | by_circumstance)) == (len(CAUSES), len(CAUSES) + len(about))
 
 
@@ -154,7 +161,7 @@ def test_the_function_that_the_host_is_in_lends_its_line_where_frames_know_it():
     (finding,) = findings(builder.launch("b", call=(900, 5), runs=(910, 20)), "OVL303")
     assert finding.site is not None and finding.site.function == "main"
     assert finding.at is not None and finding.at.function == "preprocess"
-    assert finding.message.endswith("; most of the host work in preprocess (<site-packages>/lib/video.py:9)")
+    assert finding.message.endswith("; all of the host work in preprocess (<site-packages>/lib/video.py:9)")
 
 
 def test_a_host_that_waits_for_other_ranks_by_itself_is_told_where():
@@ -163,7 +170,7 @@ def test_a_host_that_waits_for_other_ranks_by_itself_is_told_where():
     builder.launch("ncclDevKernel_AllReduce_Sum_f32(x)", call=(800, 5), runs=(810, 60))
     (finding,) = findings(builder.launch("b", call=(900, 5), runs=(910, 20)), "OVL303")
     assert "host collective 680 µs" in finding.message or "host collective 0.68 ms" in finding.message
-    assert "; most of the host collective in agree (train.py:40)" in finding.message
+    assert "; all of the host collective in agree (train.py:40)" in finding.message
     assert finding.fix.startswith("The host waits there for the other ranks")
     assert not next(one for one in finding.causes if one.cause == "host collective").covered_by
 
@@ -174,7 +181,7 @@ def test_where_a_host_sleeps_is_told_though_a_wait_is_named_too():
     builder.launch("b", call=(1600, 5), runs=(1610, 400)).stream_sync(1620, 392, record=True)
     (finding,) = findings(builder.launch("c", call=(2400, 5), runs=(2410, 400)), "OVL303")
     assert finding.site is not None and finding.site.function == "pace"
-    assert "; most of the host idle in pace (train.py:40)" in finding.message
+    assert "; all of the host idle in pace (train.py:40)" in finding.message
     assert finding.fix.startswith("See what keeps the host there")
 
 
@@ -313,7 +320,63 @@ def test_what_the_host_does_to_enter_and_leave_compiled_code_is_for_no_other_thr
     (within,) = findings(compiled(inside=True), "OVL303")
     assert "fullgraph=True" in within.fix
     (between,) = findings(compiled(inside=False), "OVL303")
-    assert "out of the thread that launches" in between.fix
+    assert "fullgraph=True" not in between.fix
+
+
+@pytest.mark.parametrize(("kernels", "first"), [("abcdef", True), ("aaaaaa", False), ("abcabc", False)])
+def test_what_the_trace_does_not_name_is_no_work_to_be_moved(kernels: str, first: bool) -> None:
+    builder = TraceBuilder().launch("begin", call=(0, 5), runs=(8, 30))
+    for number, kernel in enumerate(kernels, 1):
+        builder.launch(kernel, call=(5000 * number, 5), runs=(5000 * number + 8, 30))
+    (finding,) = findings(builder, "OVL303")
+    assert finding.fix.startswith("Nothing in the trace names most of the work")
+    assert ("for the first time" in finding.fix) == first
+    named = builder.frame("train.py", 3, "main", 0, 60_000).frame("lib/text.py", 9, "tokenize", 20, 40_000)
+    (finding,) = findings(named, "OVL303")
+    assert finding.fix.startswith("Move the work that the host does")
+
+
+@pytest.mark.parametrize(("again", "op_us", "told"), [(False, 9000, True), (True, 9000, False), (False, 900, False)])
+def test_what_an_op_does_before_it_launches_a_kernel_for_the_first_time_may_be_done_once(
+    op_us: float, *, again: bool, told: bool
+) -> None:
+    builder = TraceBuilder().frame("train.py", 3, "main", 0, 60_000).launch("begin", call=(0, 5), runs=(8, 30))
+    for number, kernel in enumerate("aab" if again else "abc", 1):
+        at = 10_000 * number
+        builder.op("my::op", at - op_us - 10, op_us + 40).op("aten::mm", at - op_us, op_us + 20)
+        builder.launch(kernel, call=(at, 5), runs=(at + 8, 30))
+    (finding,) = findings(builder, "OVL303")
+    assert ("PyTorch's own operators" in finding.fix) == told
+
+
+@pytest.mark.parametrize("ran", [False, True])
+def test_that_the_first_kernel_of_a_trace_is_launched_for_the_first_time_says_nothing(*, ran: bool) -> None:
+    builder = TraceBuilder().step(0, 30_000)
+    if ran:
+        builder.launch("begin", call=(10, 5), runs=(18, 30))
+    builder.op("aten::ones", 100, 20_020).launch("k", call=(20_000, 5), runs=(20_008, 9000))
+    (finding,) = findings(builder, "OVL303")
+    assert ("PyTorch's own operators" in finding.fix) == ran
+
+
+@pytest.mark.parametrize(("before", "said"), [(0, "all of the host work"), (3, "70 % of the host work")])
+def test_how_much_lies_in_a_function_is_said_by_its_share(before: int, said: str) -> None:
+    builder = TraceBuilder().frame("train.py", 3, "main", 0, 60_000)
+    builder.frame("lib/text.py", 9, "tokenize", 5000 * before + 10, 5000 * (10 - before) + 100)
+    for number in range(11):
+        builder.launch("k", call=(5000 * number, 5), runs=(5000 * number + 8, 30))
+    (finding,) = findings(builder, "OVL303")
+    assert finding.message.endswith(f"; {said} in tokenize (lib/text.py:9)")
+
+
+@pytest.mark.parametrize(("parts", "asks"), [(0, "torch.compile, CUDA"), (1, "neither compiled nor replayed")])
+def test_what_is_done_already_is_not_asked_for(parts: int, asks: str) -> None:
+    builder = TraceBuilder()
+    for number in range(60):
+        if number < 10 * parts:
+            builder.op("Torch-Compiled Region: 0/0", 100 * number, 60)
+        builder.launch("k", call=(100 * number + 10, 5), runs=(100 * number + 18, 5))
+    assert [asks in finding.fix for finding in findings(builder, "OVL303")] == [True]
 
 
 def test_what_the_host_does_within_a_compiled_graph_enters_and_leaves_nothing():
@@ -371,7 +434,7 @@ def test_python_of_the_model_itself_is_for_no_other_thread(*, in_module: bool) -
         for at in (start + 10, start + 5000):
             builder.launch("k", call=(at, 5), runs=(at + 8, 30))
     (finding,) = findings(builder, "OVL303")
-    assert "most of the host work in forward (model.py:36)" in finding.message
+    assert "all of the host work in forward (model.py:36)" in finding.message
     assert finding.fix.startswith("This is Python of the model itself") == in_module
 
 

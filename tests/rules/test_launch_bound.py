@@ -82,7 +82,7 @@ def test_the_function_that_launches_is_named_where_frames_know_it():
     builder = loop(runs=3).frame("train.py", 3, "step", -1, 1250)
     (finding,) = bound(builder.frame("<site-packages>/lib/opt.py", 7, "update", 0, 1200))
     assert finding.site is not None and (finding.site.function, finding.site_source) == ("step", "stack")
-    assert "most of it in update (<site-packages>/lib/opt.py:7)" in finding.message
+    assert "all of it in update (<site-packages>/lib/opt.py:7)" in finding.message
 
 
 def test_a_wait_behind_every_kernel_is_the_waits_fault():

@@ -10,6 +10,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from syncscope.schema.findings import Frame, Site
+from syncscope.schema.numbers import percent
 from syncscope.timeline import Place, Timeline
 from syncscope.timeline.intervals import Ints
 from syncscope.timeline.places import NOWHERE
@@ -34,6 +35,9 @@ HOST_WORK = "host work"
 MAIN_SHARE = 0.5
 """A place stands for the bubbles if it is behind at least this share of their time."""
 
+ALL = 0.995
+"""From this share on a place has all of it."""
+
 EVERYWHERE = 0.9
 """A function that runs for this share of the trace is around nearly all that happens: it says where nothing is that
 lies in a function of half its length or less."""
@@ -51,6 +55,9 @@ class IdlePlace(msgspec.Struct, frozen=True):
     """Of the bubbles' time."""
     op: str = ""
     """The outermost op that takes most of it, where neither a function nor an annotation is known."""
+
+    def share_in_words(self) -> str:
+        return "all" if self.share >= ALL else percent(self.share, 1.0)
 
     def in_words(self) -> str:
         """``preprocess (lib/video.py:235)``; the line is that of the ``def``, as all that the trace's frames know."""

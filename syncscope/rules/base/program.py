@@ -15,11 +15,12 @@ from syncscope.timeline.intervals import Bools, Ints, Union
 from syncscope.timeline.launching import LAUNCHES
 from syncscope.timeline.nesting import Nesting
 from syncscope.timeline.overlap import is_compute
+from syncscope.timeline.row_groups import number_groups
 
 TRAINS = re.compile(r"autograd::engine|Optimizer\.step#|aten::_(?:fused|amp)_")
 """How the names of ops and annotations of training begin."""
 
-COMPILED = re.compile(
+OF_COMPILED = re.compile(
     r"Torch-Compiled Region|CompiledFunction|CompiledFxGraph|\(dynamo_timed\)$|Pregraph bytecode|^triton_"
     r"|^graph_\d+_cpp"
 )
@@ -33,6 +34,13 @@ COMPILED_FILES = re.compile(
     r"|torch/_dynamo/convert_frame"
 )
 """In the names of files whose functions run only where something is compiled."""
+
+COMPILED, BESIDE_COMPILED, PARTLY = "compiled", "beside-compiled", "partly"
+"""The names for launches of code that ``torch.compile`` made, for those beside it in a program that mostly launches
+that, and for those of a program that has some of it, or replays some graphs."""
+
+FEW_LAUNCHES = 200
+"""Launches between two graphs, at most, that prepare or end a round: a serving program has some tens of them."""
 
 MODULE_CALL, MODULE_MOVES = "torch/nn/modules/module.py", ("_apply", "convert")
 """Where a module calls another, and the functions there by which it moves its weights."""
@@ -66,29 +74,54 @@ def waits_for_compiled(timeline: Timeline) -> bool:
     return bool(compiled.any()) and 2 * int(waiting[waiting > 0][compiled].sum()) >= int(waiting.sum())
 
 
-def launches_compiled(timeline: Timeline) -> bool:
-    """Whether half of the launches or more are of code that ``torch.compile`` made, whatever the device waits for."""
-    launches = np.flatnonzero(timeline.calls.do(LAUNCHES))
-    compiled = _of_compiled(timeline, launches)
-    return bool(compiled.any()) and 2 * int(compiled.sum()) >= len(launches)
-
-
 def _of_compiled(timeline: Timeline, launch: Ints) -> Bools:
     """Which calls (n,) of launches are in code that ``torch.compile`` made."""
     calls = timeline.calls
     compiled = np.zeros(len(launch), dtype=bool)
     for table in (timeline.ops, timeline.annotations):
-        rows = table.take(table.named(COMPILED.search))
+        rows = table.take(table.named(OF_COMPILED.search))
         if len(rows):
             nesting = Nesting(rows.ts, rows.end, rows.tid)
             compiled |= nesting.innermost(calls.tid[launch], calls.ts[launch], calls.end[launch]) >= 0
     return compiled
 
 
+def name_compiled(timeline: Timeline) -> list[str]:
+    """What advice on launches has to know of ``torch.compile`` and of graphs: it does not ask for what is done."""
+    if waits_for_compiled(timeline):
+        return [COMPILED]
+    launches = np.flatnonzero(timeline.calls.do(LAUNCHES))
+    compiled = int(_of_compiled(timeline, launches).sum())
+    if compiled and 2 * compiled >= len(launches):
+        return [BESIDE_COMPILED]
+    return [PARTLY] if compiled or timeline.calls.do(["graph-launch"]).any() else []
+
+
+def ends_with_graph(timeline: Timeline) -> Bools:
+    """Which bubbles (n,) end when a graph was launched."""
+    launch = timeline.bubbles.launch
+    found: Bools = (launch >= 0) & np.append(timeline.calls.do(["graph-launch"]), False)[launch]
+    return found
+
+
+def is_beside_graph(timeline: Timeline) -> Bools:
+    """Which bubbles (n,) end with one of the few launches that come between those of graphs. A longer row of launches
+    is a part of the program that runs without graphs, such as a prefill."""
+    calls, launch = timeline.calls, timeline.bubbles.launch
+    launches = np.flatnonzero(calls.do(LAUNCHES))
+    launches = launches[np.argsort(calls.tid[launches], kind="stable")]
+    graphs = calls.role[launches] == "graph-launch"
+    row = number_groups(calls.tid[launches], np.cumsum(graphs))
+    few = np.zeros(len(calls) + 1, dtype=bool)
+    few[launches] = graphs.any() & (np.bincount(row)[row] <= FEW_LAUNCHES) if len(launches) else False
+    found: Bools = few[launch]
+    return found
+
+
 def works_in_compiled(timeline: Timeline) -> bool:
     """Whether most of the host work for which the device is idle lies in compiled code, between its launches."""
     work = timeline.bubbles.due_to("host work")
-    regions = timeline.ops.take(timeline.ops.named(COMPILED.search))
+    regions = timeline.ops.take(timeline.ops.named(OF_COMPILED.search))
     idle = timeline.bubbles.take(work > 0)
     inside = Union(regions.ts, regions.end).within(idle.ts, idle.end)
     return 2 * int(np.minimum(inside, work[work > 0]).sum()) > int(work.sum())
@@ -107,7 +140,7 @@ def works_in_graph(timeline: Timeline) -> bool:
 
 @lru_cache(maxsize=65536)
 def _is_of_compile(name: str) -> bool:
-    return COMPILED.search(name) is not None
+    return OF_COMPILED.search(name) is not None
 
 
 def may_be_compiled(timeline: Timeline) -> bool:

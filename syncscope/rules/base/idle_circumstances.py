@@ -1,0 +1,85 @@
+"""The names of circumstances on which the advice to a starved device depends, and which of them a trace shows."""
+
+from __future__ import annotations
+
+from syncscope.advice import UNCACHED
+from syncscope.rules.base.first_uses import is_before_first_launches, is_in_ops_that_launch_first
+from syncscope.rules.base.host_math import ON_CPU, computes_on_cpu
+from syncscope.rules.base.idle_places import find_idle_place
+from syncscope.rules.base.program import (
+    MODULE_CALL,
+    ends_with_graph,
+    is_beside_graph,
+    name_compiled,
+    works_in_compiled,
+    works_in_graph,
+)
+from syncscope.rules.base.recorded_graphs import count_recordings
+from syncscope.timeline import Timeline
+from syncscope.timeline.allocations import is_uncached
+from syncscope.trace.sets import different
+
+RECORDS = "records-graphs"
+"""Stands for a program that records CUDA graphs in several of its calls."""
+
+BACK_TO_BACK, SPACE_NS = "back-to-back", 10_000
+"""The name for a device that waits for nothing: most of the time between its queued kernels is in spaces of less than
+this."""
+
+ONE_STREAM = "one-stream"
+"""The name for a device on which one stream ran, and no collective, so that nothing there waits for something else."""
+
+
+IN_COMPILED = "in-compiled"
+"""The name for host work that enters and leaves what ``torch.compile`` made."""
+
+IN_GRAPH = "in-graph"
+"""The name for host work in the call of a compiled graph, between two of its kernels."""
+
+IN_MODULE = "in-module"
+"""The name for host work inside of a module that is called."""
+
+UNSEEN, BEFORE_FIRST, IN_FIRST = "unseen", "before-first", "in-first"
+"""The names for host work most of which nothing in the trace names, for such that is before first launches, and for
+what lies in the ops that make them."""
+
+GRAPH_LAUNCH, BESIDE_GRAPH = "graph-launch", "beside-graph"
+"""The names for a device that waits mostly for the launch of a graph, and for one that waits for other launches in a
+program that launches graphs."""
+
+
+def name_circumstances(timeline: Timeline) -> list[str]:
+    """What the advice on a cause depends on."""
+    queued = timeline.bubbles.due_to("queued on device")
+    found = [UNCACHED] if is_uncached(timeline.waits, timeline.calls) else []
+    if 2 * queued[queued < SPACE_NS].sum() > queued.sum():
+        found.append(BACK_TO_BACK)
+    if len(different(timeline.on_device.stream)) == 1 and not len(timeline.collectives):
+        found.append(ONE_STREAM)
+    if count_recordings(timeline):
+        found.append(RECORDS)
+    if computes_on_cpu(timeline):
+        found.append(ON_CPU)
+    if works_in_graph(timeline):
+        found.append(IN_GRAPH)
+    if works_in_compiled(timeline):
+        found.append(IN_COMPILED)
+    waits = timeline.bubbles.due_to("launching")
+    of_graphs = ends_with_graph(timeline)
+    if len(waits) and 2 * waits[of_graphs].sum() > waits.sum():
+        found.append(GRAPH_LAUNCH)
+    elif 2 * waits[is_beside_graph(timeline)].sum() > waits.sum():
+        found.append(BESIDE_GRAPH)
+    else:
+        found += name_compiled(timeline)
+    return found
+
+
+def name_host_work(timeline: Timeline) -> list[str]:
+    """What the advice on host work depends on."""
+    if is_in_ops_that_launch_first(timeline, "host work"):
+        return [IN_FIRST]
+    found = find_idle_place(timeline, "host work")
+    if found is None:
+        return [UNSEEN, *([BEFORE_FIRST] if is_before_first_launches(timeline, "host work") else [])]
+    return [IN_MODULE] if found.place.runs_through(MODULE_CALL) else []
