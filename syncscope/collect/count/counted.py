@@ -36,7 +36,8 @@ class Counted:
         for state in list(self.tally.phases.values()):
             most = max(self.counted_steps(state.phase) + 1, 1)
             share, drawn = state.unseen_share(self._counts(state)), state.drawn_weight
-            waits = (place.waits(state.phase.number, most, share, drawn) for place in state.places)
+            every = state.phase.steps - state.first
+            waits = (place.waits(state.phase.number, most, share, drawn, every) for place in state.places)
             found += [wait for wait in waits if wait is not None]
         return tuple(found)
 

@@ -121,9 +121,12 @@ class Place:
         if self.to_device is None:
             self.to_device = other.to_device
 
-    def waits(self, phase: int, most_steps: int, share: float = 1.0, drawn: float = 1.0) -> CountedWait | None:
+    def waits(
+        self, phase: int, most_steps: int, share: float = 1.0, drawn: float = 1.0, all_steps: int | None = None
+    ) -> CountedWait | None:
         """This place in a recording; ``None`` where nothing was counted. It had waits in ``most_steps`` at most.
-        Estimates for all steps are multiplied by ``share``. A drawn step stands for ``drawn`` steps."""
+        Estimates for all steps are multiplied by ``share``. A drawn step stands for ``drawn`` steps. The phase had
+        ``all_steps``, counted or not, besides the one that is under way; ``None`` unknown."""
         now = self.now
         count = self.count + now
         if not count + self.cut + self.before:
@@ -140,6 +143,8 @@ class Place:
         if steps:  # with ``share``, each of them stands for so many times more
             variance += share * (share - 1) * (self.weighted + now * self.weight) * count / steps
             variance += UNSEEN * (count / steps) ** 2 * share * drawn * (share * drawn - 1)
+        if all_steps and count == steps:  # once in each that had one
+            estimate = min(estimate, float(all_steps + 1))
         blocked_ns = self.blocked_ns * count // (count + self.cut) if count else self.blocked_ns
         if self.cut > estimate:  # steps that are too dear to be counted whole are told by their parts
             estimate, variance = float(self.cut), variance + (self.cut - estimate) ** 2
