@@ -17,26 +17,26 @@ class Loan:
     that touches less memory than a number in an object does.
     """
 
-    __slots__ = ("_calls", "_count", "_lend")
+    __slots__ = ("calls", "count", "lend")
 
     def __init__(self, lend: Callable[[Any, Iterator[None]], None]) -> None:
-        self._lend = lend
-        self._calls, self._count = NO_CALLS, 0
+        self.lend = lend
+        self.calls, self.count = NO_CALLS, 0
 
     def begin(self, module: Any, count: int) -> None:
         """Let ``count`` calls of ``module`` pass."""
-        self._calls, self._count = repeat(None, count), count
-        self._lend(module, self._calls)
+        self.calls, self.count = repeat(None, count), count
+        self.lend(module, self.calls)
 
     def end(self) -> int:
         """Let nothing pass any more. Returns how many passed."""
-        used = self._count - operator.length_hint(self._calls)
-        if used < self._count:
-            self._lend(None, NO_CALLS)
+        used = self.count - operator.length_hint(self.calls)
+        if used < self.count:
+            self.lend(None, NO_CALLS)
             used = self.used
         return used
 
     @property
     def used(self) -> int:
         """How many passed so far."""
-        return self._count - operator.length_hint(self._calls)
+        return self.count - operator.length_hint(self.calls)

@@ -10,6 +10,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the hooks are PyTorch's")
 
+from syncscope.collect.phases import modules  # noqa: E402
 from syncscope.collect.phases.phase import WHOLE  # noqa: E402
 from tests.collect.phases.following import Followed, X, following, loader, model  # noqa: E402
 
@@ -26,6 +27,12 @@ class Time:
     def __call__(self) -> int:
         self.now += LOOK_NS
         return self.now
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other tests may have compiled something in this process."""
+    monkeypatch.setattr(modules, "has_compiled", lambda: False)
 
 
 @pytest.fixture
