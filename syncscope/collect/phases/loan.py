@@ -30,11 +30,9 @@ class Loan:
 
     def end(self) -> int:
         """Let nothing pass any more. Returns how many passed."""
-        used = self.count - operator.length_hint(self.calls)
-        if used < self.count:
+        if self.used < self.count:
             self.lend(None, NO_CALLS)
-            used = self.used
-        return used
+        return self.used
 
     @property
     def used(self) -> int:
