@@ -89,7 +89,9 @@ def lower_severity(severity: Severity, saving_ms: float | None, step_ms: float |
     return "warning" if little and severity == "error" else severity
 
 
-AHEAD = "; a host with less to launch also runs ahead in the rest of the step, so more than this wait goes"
+AHEAD = (
+    "; the saving is larger than this wait, because a host with less to launch also gets ahead elsewhere in the step"
+)
 BEYOND = 1.1
 """A saving of so many times the device's wait for launches or more is said to be more than that."""
 
