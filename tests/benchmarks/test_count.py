@@ -118,10 +118,10 @@ class Program:
 @pytest.mark.parametrize(
     ("make", "length_ns", "tells", "warm", "steps", "most"),
     [
-        (host_bound, 6_000_000, False, 60, 100, 14.6),
-        (small_copies, 2_500_000, True, 400, 1_600, 6),
-        (rollout, 600_000, False, 2_000, 2_000, 3),
-        (rollout, 600_000, True, 2_000, 2_000, 4.3),
+        (host_bound, 6_000_000, False, 60, 100, 15),
+        (small_copies, 2_500_000, True, 400, 1_600, 4),
+        (rollout, 600_000, False, 2_000, 2_000, 3.2),
+        (rollout, 600_000, True, 2_000, 2_000, 4.5),
     ],
     ids=["host-bound", "copies", "rollout", "rollout that tells"],
 )
