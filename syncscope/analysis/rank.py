@@ -16,7 +16,6 @@ import msgspec
 from msgspec.structs import replace
 
 from syncscope import __version__, rules
-from syncscope.analysis.beside import Beside
 from syncscope.analysis.job import Job as Job
 from syncscope.analysis.judged import judged_of
 from syncscope.analysis.merge import merge
@@ -41,6 +40,7 @@ from syncscope.schema.ranks import Unread
 from syncscope.schema.report import HTATrace, NotChecked, Report, Tool
 from syncscope.timeline import Timeline
 from syncscope.trace import Trace, TraceError, load, remote
+from syncscope.trace.beside import Beside
 from syncscope.trace.reader import load_ranks
 
 TOOL = Tool(name="syncscope", version=__version__)

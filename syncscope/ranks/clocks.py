@@ -9,13 +9,13 @@ the length of the transfer: those say nothing about clocks.
 from __future__ import annotations
 
 import heapq
-import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
 import msgspec
 
 from syncscope.schema.report import Collective, TraceInfo
+from syncscope.trace.quantiles import median
 
 Meeting = dict[int, Collective]
 """One collective as the ranks that took part saw it, by the trace's place in the report."""
@@ -77,10 +77,10 @@ def compare_pairs(meetings: Iterable[Meeting]) -> dict[tuple[int, int], Offset]:
 
 def find_offset(values: list[float]) -> Offset:
     """The offset of two ranks, of whose common collectives the ends are so far apart, in ms."""
-    median = statistics.median(values)
-    off = [abs(ms - median) for ms in values]
+    middle = median(values)
+    off = [abs(ms - middle) for ms in values]
     near = sum(ms <= TOGETHER_MS for ms in off)
-    return Offset(median, statistics.median(off), 2 * near > len(values))
+    return Offset(middle, median(off), 2 * near > len(values))
 
 
 def compare_clocks(meetings: Iterable[Meeting], traces: Mapping[int, TraceInfo], reference: int) -> dict[int, Clock]:

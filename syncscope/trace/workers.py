@@ -18,8 +18,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import IO, Any, TypeVar
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -29,6 +28,9 @@ from syncscope.trace.decoding.columns import Part, Strings, split
 from syncscope.trace.decoding.decode import decode_piece
 from syncscope.trace.decoding.pieces import Buffer, Piece, Pieces, Span
 from syncscope.trace.source import PiecesFailed
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 PIECES_BEFORE_WORKERS = 16
 """Pieces decoded in this process before workers are started, which takes a quarter of a second."""
@@ -113,6 +115,8 @@ class _Team:
     """Workers, each with a thread of this process that sends it pieces."""
 
     def __init__(self, workers: int, file: int | None) -> None:
+        from concurrent.futures import ThreadPoolExecutor  # with logging: small files do without
+
         self._size = workers
         self._file = file
         self._threads = ThreadPoolExecutor(workers)

@@ -9,9 +9,10 @@ import msgspec
 import pytest
 
 from fixtures.ranks import RECORDED, write_rank
-from syncscope.analysis import local
+from syncscope.analysis import local, pool
 from syncscope.analysis.analyze import analyze, analyze_timelines, choose_engine, find_traces
-from syncscope.analysis.local import DIED, Local
+from syncscope.analysis.local import Local
+from syncscope.analysis.pool import DIED
 from syncscope.analysis.rank import NOTHING_KEPT, Job, Results, analyze_alone
 from syncscope.rules import RULES
 from syncscope.timeline import Timeline
@@ -68,7 +69,7 @@ def test_a_trace_that_kills_its_process_is_the_only_one_lost(run: Path, monkeypa
 
 def test_there_are_no_more_processes_than_processors(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local, "available_cores", lambda: 1)
-    monkeypatch.setattr(local, "_Pool", None)  # one process needs no pool
+    monkeypatch.setattr(pool, "Pool", None)  # one process needs no pool
     assert len(Local(64).analyze(find_traces([run]), JOB).report.traces) == 5
 
 

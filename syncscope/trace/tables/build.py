@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from itertools import pairwise
 from typing import Any
@@ -15,8 +14,10 @@ import numpy as np
 
 from syncscope.schema.counting import RecordedRun
 from syncscope.schema.recording import FORMAT, Bare, RecordedGpu, Recording
+from syncscope.trace.beside import Beside
 from syncscope.trace.decoding.columns import Int, integer
 from syncscope.trace.decoding.events import Document, Event
+from syncscope.trace.memory import LARGE
 from syncscope.trace.model import Device, Trace
 from syncscope.trace.rows import Rows
 from syncscope.trace.source import Loss, TraceError, one_line
@@ -133,22 +134,16 @@ class _Frames:
     """Every table but the steps."""
 
     def __init__(self, raw: RawTables) -> None:
-        with ThreadPoolExecutor(1) as thread:  # half of the work, most of it without the interpreter's lock
-            try:
-                frames = thread.submit(raw.frames)
-            except RuntimeError:  # Python ends, and starts no thread any more
-                frames = None
-            self._build(raw)
-        self.frames = frames.result() if frames is not None else raw.frames()
-
-    def _build(self, raw: RawTables) -> None:
-        self.ops = raw.ops()
-        self.runtime = raw.runtime()
-        self.device = raw.device(self.runtime)
-        self.sync = raw.sync()
-        self.annotations = raw.annotations()
-        self.device_annotations = raw.device_annotations()
-        self.processes = raw.processes
+        with Beside(threaded=raw.rows("frames") >= LARGE) as beside:  # half of the work, mostly without Python's lock
+            frames = beside.begin(raw.frames)
+            self.ops = raw.ops()
+            self.runtime = raw.runtime()
+            self.device = raw.device(self.runtime)
+            self.sync = raw.sync()
+            self.annotations = raw.annotations()
+            self.device_annotations = raw.device_annotations()
+            self.processes = raw.processes
+            self.frames = frames()
 
     def rename_threads(self, aliases: dict[int, int]) -> None:
         """Give threads that Kineto numbers otherwise their native id."""

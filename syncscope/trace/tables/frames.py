@@ -51,6 +51,10 @@ class RawTables:
         """Whether any of them has a row."""
         return any(self._parts.get(table) for table in tables)
 
+    def rows(self, table: str) -> int:
+        """How many rows a table has."""
+        return sum(len(columns["ts"]) for columns in self._parts.get(table, []))
+
     def move_annotations(self) -> None:
         """Move the annotations among the operators to the table of annotations."""
         operators = self._parts.pop("ops", [])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import TypeVar
 
@@ -20,6 +19,9 @@ class Beside:
 
     def __init__(self, *, threaded: bool) -> None:
         self.threaded = threaded
+        if threaded:
+            from concurrent.futures import ThreadPoolExecutor  # with logging: small traces do without
+
         self._thread = ThreadPoolExecutor(1) if threaded else None
 
     @classmethod

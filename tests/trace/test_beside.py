@@ -9,9 +9,9 @@ import pytest
 
 from fixtures.labels import TRACES
 from syncscope import analyze
-from syncscope.analysis import beside as module
-from syncscope.analysis.beside import Beside
+from syncscope.trace import beside as module
 from syncscope.trace import load
+from syncscope.trace.beside import Beside
 from syncscope.trace.source import Reading
 
 
