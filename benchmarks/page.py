@@ -23,7 +23,8 @@ from fixtures import repeat
 from syncscope import rules
 from syncscope.analysis.analyze import analyze_timelines
 from syncscope.report import html, html_file
-from syncscope.report.picture.lanes import Lanes, draw_lanes
+from syncscope.report.picture.draw import draw_lanes
+from syncscope.report.picture.lanes import Lanes
 from syncscope.report.picture.pack import packed, unpacked
 from syncscope.timeline import Timeline
 from syncscope.trace import load

@@ -18,7 +18,7 @@ from syncscope.analysis.merge import merge
 from syncscope.analysis.rank import TOOL, Job, begin_report, estimate_together
 from syncscope.report.forms import Report
 from syncscope.report.notable import notable
-from syncscope.report.picture.lanes import MOST_ITEMS, Lanes, draw_lanes
+from syncscope.report.picture.lanes import MOST_ITEMS, Lanes
 from syncscope.schema.findings import Finding, numbered
 from syncscope.schema.report import HTAReport
 from syncscope.timeline import Timeline
@@ -160,6 +160,8 @@ def draw_beside(report: Report, folder: Path, reading: Reading = DEFAULT_READING
     A report may come from anybody, so only a file's name is taken from it, never its folder. A trace that is not
     there, or cannot be read any more, has no picture.
     """
+    from syncscope.report.picture.draw import draw_lanes  # a report without pictures does without
+
     pictures, findings = [], list(report.findings)
     drawn = notable(report, MOST_PICTURES)
     for trace in drawn:

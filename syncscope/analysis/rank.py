@@ -32,7 +32,7 @@ from syncscope.estimate import (
     peers_to_compare,
     prepare,
 )
-from syncscope.report.picture.lanes import Lanes, draw_lanes
+from syncscope.report.picture.lanes import Lanes
 from syncscope.rules import Hit
 from syncscope.rules.base.meetings import link_meetings
 from syncscope.schema.findings import Finding
@@ -179,7 +179,7 @@ def _analyze_trace(trace: Trace, job: Job) -> Found:
         _ = beside.begin(timeline.info) if beside.threaded else None
         hits = rules.find_hits(timeline)
         # Without a thread, before the replay takes memory.
-        drawn = beside.begin(lambda: [draw_lanes(timeline, hits, job.max_bars)] if job.max_bars else [])
+        drawn = beside.begin(lambda: _draw(timeline, hits, job.max_bars))
         if job.report:
             prepared = prepare_savings(timeline, hits, job, program)
             prepared = replace(prepared, misfit=misfit()) if misfit and prepared.program else prepared
@@ -191,14 +191,23 @@ def _analyze_trace(trace: Trace, job: Job) -> Found:
     return Results(report=report, pictures=tuple(pictures), peers=peers), kept
 
 
+def _draw(timeline: Timeline, hits: Sequence[Hit], max_bars: int) -> list[Lanes]:
+    """A picture, where it may have bars."""
+    if not max_bars:
+        return []
+    from syncscope.report.picture.draw import draw_lanes  # a report without pictures does without
+
+    return [draw_lanes(timeline, hits, max_bars)]
+
+
 def _analyze_merged(traces: Sequence[Trace], job: Job) -> Found:
     """The ranks of one file, compared with each other, and not with those of other files."""
-    pairs, pictures = [], []
+    pairs: list[tuple[Report, Prepared]] = []
+    pictures: list[Lanes] = []
     for trace in traces:
         timeline = Timeline(trace)
         hits, not_checked = rules.find(timeline)
-        if job.max_bars:
-            pictures.append(draw_lanes(timeline, hits, job.max_bars // len(traces)))
+        pictures += _draw(timeline, hits, job.max_bars // len(traces))
         if job.report:
             pairs.append(begin_report(timeline, hits, not_checked, job))
     reports = estimate_together(pairs)

@@ -8,9 +8,8 @@ import msgspec
 
 from syncscope.report.gpu_phrases import describe_gpu
 from syncscope.report.numbers import count, milliseconds
-from syncscope.report.picture.lanes import Lanes
+from syncscope.report.picture.lanes import Lanes, Spot
 from syncscope.report.picture.of_trace import find_picture
-from syncscope.report.picture.spots import Spot
 from syncscope.report.trace_phrases import QUEUED, label_by_file, label_cause, was_shared
 from syncscope.report.worth_phrases import answer_asked
 from syncscope.rules import RULES

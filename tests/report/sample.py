@@ -8,18 +8,16 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from syncscope.report.picture.draw import find_series, pack_columns, pack_links
 from syncscope.report.picture.lanes import (
     BARS,
     MEMORY,
     Lane,
     Lanes,
+    Spot,
     StepMark,
-    find_series,
-    pack_columns,
-    pack_links,
 )
 from syncscope.report.picture.rows import KIND
-from syncscope.report.picture.spots import Spot
 from syncscope.schema.findings import Finding, Frame, Severity, Site, Sketch, SketchLane, Status, fingerprint
 from syncscope.schema.hta import HTA, HTATable
 from syncscope.schema.report import Coverage, NotChecked, Overlap, Replay, Report, Stale, Steps, Tool, TraceInfo

@@ -7,7 +7,7 @@ import pytest
 
 from syncscope.report import html_page
 from syncscope.report.conclusion import conclude
-from syncscope.report.picture.spots import Spot
+from syncscope.report.picture.lanes import Spot
 from syncscope.rules import RULES
 from syncscope.schema.report import EachStep, Overlap, Report
 from tests.report.sample import finding, lanes, report, trace_info

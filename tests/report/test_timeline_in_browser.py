@@ -9,7 +9,7 @@ import pytest
 from syncscope.analysis.analyze import analyze_timelines
 from syncscope.report.cards import make_cards
 from syncscope.report.html import render
-from syncscope.report.picture.lanes import draw_lanes
+from syncscope.report.picture.draw import draw_lanes
 from syncscope.rules import find
 from syncscope.timeline import Timeline
 from syncscope.trace import load

@@ -62,7 +62,7 @@ def _step(report: Report, trace: int) -> dict[str, Any]:
 
 def _timeline(report: Report, trace: int) -> dict[str, Any]:
     from syncscope.report.figures.timeline import draw_timeline
-    from syncscope.report.picture.lanes import draw_lanes
+    from syncscope.report.picture.draw import draw_lanes
     from syncscope.timeline import Timeline
     from syncscope.trace.reader import load_rank
 

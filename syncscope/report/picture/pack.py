@@ -7,25 +7,14 @@ a library. ``unpacked`` is the inverse, and what the page's ``unpack.js`` does.
 
 from __future__ import annotations
 
-import msgspec
 import numpy as np
 from isal import isal_zlib
 
+from syncscope.report.picture.lanes import Column
 from syncscope.timeline.intervals import Ints
 
 LEVEL = 3
 """Of isal's compression: the best it has, and as fast as writing."""
-
-
-class Column(msgspec.Struct, frozen=True, kw_only=True):
-    """``count`` numbers. In JSON ``data`` is base64."""
-
-    count: int
-    planes: int
-    """Bytes a number."""
-    steps: bool
-    """What is kept is the difference to the number before; the first one's to 0."""
-    data: bytes
 
 
 def packed(values: Ints, steps: bool = False) -> Column:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from syncscope.report.picture.lanes import KINDS
 from syncscope.report.picture.spots import Spots
 from syncscope.timeline.calls import COMMANDS
 from syncscope.timeline.intervals import Bools, Ints, Union
@@ -54,14 +55,6 @@ class Rows(Columns):
 
 HOST, IDLE, STREAM = range(3)
 """Where a row is drawn: on a host thread, in the strip of a device's idle time, on a stream."""
-
-KINDS = (
-    "annotation", "op", "call", "launch", "wait", "idle",
-    "memset", "compute", "DtoD", "copy", "collective", "HtoD", "DtoH", "exposed",
-)  # fmt: skip
-"""What a row is, in the order of drawing: later ones lie over earlier ones. ``launch`` is a runtime call that hands
-work to the device, ``call`` any other one; ``copy`` is a copy between other places or of unknown direction. No event is
-``exposed``, the part of copies and collectives with no compute beside it, and ``idle``, a bubble named by its cause."""
 
 KIND = {kind: number for number, kind in enumerate(KINDS)}
 

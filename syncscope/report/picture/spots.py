@@ -8,36 +8,11 @@ import msgspec
 import numpy as np
 
 from syncscope.report.finding_phrases import format_location
+from syncscope.report.picture.lanes import KernelLine, KernelLines, Spot
 from syncscope.rules import Hit
 from syncscope.timeline import Place, Timeline
 from syncscope.timeline.intervals import Ints
 from syncscope.timeline.kernel_lines import inner_frame
-
-
-class Spot(msgspec.Struct, frozen=True, kw_only=True):
-    """The line of waits or copies, and the findings that speak of them."""
-
-    file: str | None
-    line: int | None
-    findings: tuple[int, ...] = ()
-    """Their numbers (``Finding.number``): those of the wait itself, or of the copy itself, come first."""
-
-
-class KernelLine(msgspec.Struct, frozen=True, kw_only=True):
-    """One of the lines that a kernel comes from."""
-
-    file: str
-    line: int | None
-    function: str
-    expression: str | None
-    inside: str | None
-    """The line of a library, ``model.py:12``, that this one leads to."""
-
-
-class KernelLines(msgspec.Struct, frozen=True, kw_only=True):
-    name: int
-    """Of the kernel: index in ``Lanes.names``."""
-    lines: tuple[KernelLine, ...]
 
 
 def find_lines(timeline: Timeline, names: Iterable[str]) -> tuple[KernelLines, ...]:

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import msgspec
 import pytest
 
-from syncscope.report.picture.lanes import Lanes, draw_lanes
+from syncscope.report.picture.draw import draw_lanes
+from syncscope.report.picture.lanes import Lanes, Spot
 from syncscope.report.picture.pack import unpacked
-from syncscope.report.picture.spots import Spot
 from syncscope.rules import find
 from syncscope.timeline import Timeline
 from tests.builders import TraceBuilder
