@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from syncscope.patterns import compile_later
+
 if TYPE_CHECKING:
     from syncscope.report.view import Link
     from syncscope.schema.findings import Frame
@@ -25,7 +27,7 @@ EDITORS = {
     "sublime": "subl://open?url=file://{path}&line={line}",
 }
 PLAIN = "file://{path}"
-SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
+SCHEME = compile_later(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
 
 
 def terminal_links(folder: Path) -> Link | None:

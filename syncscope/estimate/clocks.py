@@ -13,28 +13,29 @@ import msgspec
 import numpy as np
 
 from syncscope.estimate.items import COLLECTIVE, TO_DEVICE, TO_HOST, DevicePart
+from syncscope.patterns import compile_later
 from syncscope.timeline.intervals import Floats
 from syncscope.timeline.row_groups import number_texts
 from syncscope.timeline.tables import Objects
 
-COMPUTE = re.compile(
+COMPUTE = compile_later(
     r"gemm(?!v)|nvjet|xmma|wgmma|cutlass|winograd|[fwd](prop|grad)|implicit_convolve|fmha|flash|attention"
     r"|triton_(tem|mm)|_matmul|Cijk_",
     re.IGNORECASE,
 )
 """Names of kernels that multiply matrices: cuBLAS, cuDNN, CUTLASS, flash attention, Triton's templates, rocBLAS."""
 
-MEMORY = re.compile(
+MEMORY = compile_later(
     r"elementwise|reduc|copy|fill|gather|scatter|index|softmax|norm|bn_[fb]w|embedding|dropout|multi_tensor|sort|scan"
     r"|transpose|nchwTo|nhwcTo|pool|gemv|nll_loss|triton_(poi|red|per|for)|adam|memset|memcpy|cat_?array",
     re.IGNORECASE,
 )
 """Names of kernels that mostly move data."""
 
-HELPER = re.compile(r"splitk_?reduc|reducesplitk|init_device_workspace|nchwTo|nhwcTo", re.IGNORECASE)
+HELPER = compile_later(r"splitk_?reduc|reducesplitk|init_device_workspace|nchwTo|nhwcTo", re.IGNORECASE)
 """Names of kernels that carry the name of a matrix library and only move data for it."""
 
-WITHOUT_TENSOR_CORES = re.compile(r"ffma|simt|^s?gemmS?N|sgemm_", re.IGNORECASE)
+WITHOUT_TENSOR_CORES = compile_later(r"ffma|simt|^s?gemmS?N|sgemm_", re.IGNORECASE)
 """Names of matrix products in full FP32."""
 
 

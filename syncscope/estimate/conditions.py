@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
-
 from syncscope.estimate.dispatch import DISPATCH, without_dispatch
 from syncscope.estimate.edits import Edit, Edits
 from syncscope.estimate.study import Study
+from syncscope.patterns import compile_later
 from syncscope.timeline.tables import Copies
 
-LOGIC = re.compile(r"(?:elementwise|reduce)_kernel<(?!.*(?:where|mask)).*(?:\bbool[,>]|[Cc]ompare|logical_)")
+LOGIC = compile_later(r"(?:elementwise|reduce)_kernel<(?!.*(?:where|mask)).*(?:\bbool[,>]|[Cc]ompare|logical_)")
 """Kernels of PyTorch that make truth values: comparisons, ``isnan`` and its like, ``all``, ``any``."""
 
 MAGNITUDE, CLEARED = "AbsFunctor<", "Memset"

@@ -7,18 +7,18 @@ that a program makes and reads itself stays.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from syncscope.estimate.dispatch import DISPATCH, without_dispatch
 from syncscope.estimate.edits import Edit, Edits
 from syncscope.estimate.study import Study
+from syncscope.patterns import compile_later
 from syncscope.rules import Hit
 
 LOOKING = frozenset({"aten::one_hot", "aten::bincount", "aten::histc"})
 """Ops that look for the range of their input where they are not told it."""
 
-EXTREMES = re.compile(r"reduce_kernel<.*\bM(?:in|ax)\w*(?:Functor|Ops)\b")
+EXTREMES = compile_later(r"reduce_kernel<.*\bM(?:in|ax)\w*(?:Functor|Ops)\b")
 """Kernels of PyTorch that find the least or the greatest value, or both, but not where it is."""
 
 

@@ -8,7 +8,6 @@ a mask may be a filter, after which less is to be done.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import NamedTuple
@@ -19,14 +18,15 @@ from syncscope.estimate.dispatch import to_usual_dispatch, without_dispatch
 from syncscope.estimate.edits import Edit, Edits
 from syncscope.estimate.items import TO_HOST
 from syncscope.estimate.study import Study
+from syncscope.patterns import compile_later
 
-COUNTS = re.compile(r"cub::.*DeviceReduce")
+COUNTS = compile_later(r"cub::.*DeviceReduce")
 """Kernels that count what a mask picks, before the read of the count."""
 
-INDEXES = re.compile(r"cub::.*Device(?:Compact|Select)|write_indices")
+INDEXES = compile_later(r"cub::.*Device(?:Compact|Select)|write_indices")
 """Kernels that make its indices, after the read."""
 
-PICKS = re.compile(r"index|gather")
+PICKS = compile_later(r"index|gather")
 """The kernel that then picks by them; where another follows, the program uses the indices itself."""
 
 ADDS_UP = "indexing_backward"

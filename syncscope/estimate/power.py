@@ -9,7 +9,6 @@ power of the clock, and so does its time (``clocks``). The clock settles where p
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 import msgspec
@@ -21,6 +20,7 @@ from syncscope.estimate.edits import Question
 from syncscope.estimate.program import Program
 from syncscope.estimate.replay import Replayed, Slowed
 from syncscope.estimate.replay_rows import Interval
+from syncscope.patterns import compile_later
 from syncscope.schema.recording import GpuWindow, RecordedGpu
 from syncscope.timeline.gpu import CAPPED, FEWEST, is_capped, settled_window
 from syncscope.timeline.intervals import Floats
@@ -36,7 +36,7 @@ BUSY = 0.55
 """Energy of a step from which a GPU of unknown power may be at its limit, as a share of what matrix products without a
 pause would take at its highest clock: an H200 has 588 of 934 W, so 0.63, less a tenth."""
 
-CHIP = re.compile(r"H200|H100 80GB HBM3|GH200")
+CHIP = compile_later(r"H200|H100 80GB HBM3|GH200")
 """Names of devices of the chip that was measured, in its form for servers."""
 
 FULL_W = 840.0

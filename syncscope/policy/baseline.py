@@ -29,6 +29,7 @@ from syncscope.compare.fingerprints import (
     most_frequent,
     same_place,
 )
+from syncscope.patterns import compile_later
 from syncscope.policy.budgets import limited_rules
 from syncscope.policy.extent import Extent, describe_shortfall, measure_extent
 from syncscope.policy.gate import comparable_findings, unchecked_rules
@@ -39,7 +40,7 @@ from syncscope.schema.report import Report
 FORMAT = 2
 """Format 1 had no ``recorded``."""
 MOST_BYTES = 16 << 20
-MERGE_MARK = re.compile(rb"^(<{7}|={7}|>{7})", re.MULTILINE)
+MERGE_MARK = compile_later(rb"^(<{7}|={7}|>{7})", re.MULTILINE)
 
 
 class BaselineError(ValueError):

@@ -19,6 +19,7 @@ from glob import escape
 from itertools import islice
 from pathlib import Path
 
+from syncscope.patterns import compile_later
 from syncscope.policy.config import ConfigError, codes_of
 from syncscope.policy.moved_lines import find_moved
 from syncscope.policy.near_misses import may_hold, near_miss
@@ -32,8 +33,8 @@ MOST_FILES = 5000
 MOST_BYTES = 1 << 20
 """Of one file."""
 
-_COMMENT = re.compile(r"#\s*syncscope:\s*expect(?=\s|--|$)")
-_NEXT_COMMENT = re.compile(r"\s#\s")
+_COMMENT = compile_later(r"#\s*syncscope:\s*expect(?=\s|--|$)")
+_NEXT_COMMENT = compile_later(r"\s#\s")
 _FLAGS = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"))
 """Refuse a link that replaced the file since it was checked, and do not block on a pipe."""
 

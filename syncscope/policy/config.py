@@ -26,6 +26,7 @@ from typing import Any
 
 import msgspec
 
+from syncscope.patterns import compile_later
 from syncscope.policy.policy import Expectation, Override, Policy, default_gate
 from syncscope.policy.settings import Budgets, Expect, Scope, Settings
 from syncscope.policy.settings import Override as OverrideEntry
@@ -37,11 +38,11 @@ TABLE = ("tool", "syncscope")
 STRUCTS = {"expect": Expect, "overrides": OverrideEntry, "budgets.scopes": Scope, "budgets": Budgets}
 """By the key of the table that they are read from, inner ones first."""
 
-_STRINGS_AND_COMMENTS = re.compile(
+_STRINGS_AND_COMMENTS = compile_later(
     r'"""(?:\\.|[^\\])*?"""' r"|'''.*?'''" r'|"(?:\\.|[^"\\\n])*"' r"|'[^'\n]*'" r"|#[^\n]*",
     re.DOTALL,
 )
-_HEADER_OR_ARRAY = re.compile(
+_HEADER_OR_ARRAY = compile_later(
     r"^[ \t]*(?:(?P<header>\[\[?)(?P<table>[\w.\- \t]*\w[ \t]*)\]\]?|(?P<key>[\w.\- \t]*\w)[ \t]*=[ \t]*(?P<array>\[))",
     re.MULTILINE,
 )

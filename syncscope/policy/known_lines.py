@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import linecache
 import os
-import re
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 import msgspec
 
+from syncscope.patterns import compile_later
 from syncscope.policy.baseline import Baseline, BaselineError, read_baseline
 from syncscope.policy.config import settings_without_rules
 from syncscope.policy.settings import Expect
 from syncscope.schema.expressions import without_format
 
-_COMMENT = re.compile(r"#\s*syncscope:\s*expect\b")
+_COMMENT = compile_later(r"#\s*syncscope:\s*expect\b")
 
 
 class KnownLines(msgspec.Struct, frozen=True):

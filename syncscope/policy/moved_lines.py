@@ -7,16 +7,16 @@ now, and the finding has the line where it was.
 from __future__ import annotations
 
 import ast
-import re
 import warnings
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 
+from syncscope.patterns import compile_later
 from syncscope.schema.findings import Site
 
-_LINE_END = re.compile(r"\r\n?|\n")  # not those of str.splitlines, which knows more
+_LINE_END = compile_later(r"\r\n?|\n")  # not those of str.splitlines, which knows more
 
 
 def find_moved(source: bytes, sites: Iterable[Site]) -> dict[int, int]:

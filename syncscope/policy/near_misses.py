@@ -7,6 +7,8 @@ import unicodedata
 from collections.abc import Collection
 from difflib import get_close_matches
 
+from syncscope.patterns import compile_later
+
 NAME = "syncscope"
 VERBS = (
     "expect", "expects", "expected", "except", "ignore", "ignores", "ignored", "allow", "allowed", "noqa", "disable",
@@ -14,10 +16,12 @@ VERBS = (
 )  # fmt: skip
 """What other tools say, and slips."""
 
-_BEGINNING = re.compile(r"[\W_]*(?P<name>sync[\W_]?scope|[^\W_]+)(?P<between>[\W_]*)(?P<word>[^\W_]*)", re.IGNORECASE)
-_CODE = re.compile(r"(?<![^\W_])[a-z]{2,4}\d{3}(?![^\W_])", re.IGNORECASE)
-_NOQA = re.compile(r"\bnoqa\s*:", re.IGNORECASE)
-_MAY_BE = re.compile(rb"(?i)sc[o\x80-\xff]{0,2}p|[a-z]{2,4}\d{3}(?!\d)")
+_BEGINNING = compile_later(
+    r"[\W_]*(?P<name>sync[\W_]?scope|[^\W_]+)(?P<between>[\W_]*)(?P<word>[^\W_]*)", re.IGNORECASE
+)
+_CODE = compile_later(r"(?<![^\W_])[a-z]{2,4}\d{3}(?![^\W_])", re.IGNORECASE)
+_NOQA = compile_later(r"\bnoqa\s*:", re.IGNORECASE)
+_MAY_BE = compile_later(rb"(?i)sc[o\x80-\xff]{0,2}p|[a-z]{2,4}\d{3}(?!\d)")
 
 
 def may_hold(data: bytes) -> bool:

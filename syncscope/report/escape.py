@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 
+from syncscope.patterns import compile_later
+
 # An escape sequence goes whole, so that no "[31m" is left behind.
-_ESCAPE_SEQUENCE = re.compile(
+_ESCAPE_SEQUENCE = compile_later(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor, erase
     r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f]).*?(?:\x07|\x1b\\|\x9c|$)"  # OSC and other strings: titles, links
     r"|\x1b[ -/]*[0-~]?",
@@ -13,12 +15,12 @@ _ESCAPE_SEQUENCE = re.compile(
 )
 # Control characters, zero-width and bidirectional ones (they reorder what is read), tags, and what cannot be written:
 # lone surrogates and the two that no XML may hold.
-_UNSEEN = re.compile(
+_UNSEEN = compile_later(
     r"[\x00-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufffe\uffff\ud800-\udfff"
     r"\U000e0000-\U000e007f]"
 )
-_SPACE = re.compile(r"[\t\n\r\v\f\x85\u2028\u2029]+")
-_PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]")
+_SPACE = compile_later(r"[\t\n\r\v\f\x85\u2028\u2029]+")
+_PUNCTUATION = compile_later(r"[!-/:-@\[-`{-~]")
 
 
 def terminal(text: str) -> str:

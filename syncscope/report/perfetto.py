@@ -12,6 +12,7 @@ from itertools import count
 
 import msgspec
 
+from syncscope.patterns import compile_later
 from syncscope.report.escape import terminal
 from syncscope.report.perfetto_tracks import Slice, Track, make_tracks
 from syncscope.rules import Hit
@@ -27,9 +28,9 @@ FIRST = -1_000_000
 ARROWS = 1 << 40
 """Arrows are numbered from here: viewers join those of one number, and Kineto's have the number of the call."""
 
-_TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]', re.DOTALL)
-_SPACE = re.compile(rb"\s*")
-_NAMED_STREAM = re.compile(rb'"tid"\s*:\s*"stream \d')
+_TOKEN = compile_later(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]', re.DOTALL)
+_SPACE = compile_later(rb"\s*")
+_NAMED_STREAM = compile_later(rb'"tid"\s*:\s*"stream \d')
 """Kineto of 2021 puts a stream's work on a thread named after it; later ones on a thread of its number."""
 
 

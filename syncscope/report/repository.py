@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from urllib.parse import quote
 
-_ELSEWHERE = re.compile(r"[<~/\\]|[A-Za-z][A-Za-z0-9+.-]*:|(?:.*[/\\])?\.\.(?:[/\\]|$)", re.DOTALL)
+from syncscope.patterns import compile_later
+
+_ELSEWHERE = compile_later(r"[<~/\\]|[A-Za-z][A-Za-z0-9+.-]*:|(?:.*[/\\])?\.\.(?:[/\\]|$)", re.DOTALL)
 """``<site-packages>/…``, absolute paths, drives, URLs, and whatever leads out of the project."""
 
-_SCHEMES = re.compile(r"(?:[/\\]*[A-Za-z][A-Za-z0-9+.-]*:)+")
+_SCHEMES = compile_later(r"(?:[/\\]*[A-Za-z][A-Za-z0-9+.-]*:)+")
 """``file:``, ``C:``, and one behind the other."""
-_SEPARATOR = re.compile(r"[/\\]")
+_SEPARATOR = compile_later(r"[/\\]")
 
 
 def in_repository(file: str, base: str) -> str | None:

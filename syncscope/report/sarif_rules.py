@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from syncscope.patterns import compile_later
 from syncscope.rules import RULES, Rule
 from syncscope.schema import address
 
 PROBLEM = {"error": "error", "warning": "warning", "note": "recommendation"}
 """GitHub's words for a severity."""
 
-_EXAMPLES = re.compile(r"^(Bad|Good|Fine):\n((?:    .*(?:\n|$))+)", re.MULTILINE)
+_EXAMPLES = compile_later(r"^(Bad|Good|Fine):\n((?:    .*(?:\n|$))+)", re.MULTILINE)
 
 
 def descriptors() -> list[dict[str, Any]]:

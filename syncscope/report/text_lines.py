@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
-
 from rich.console import Console
 from rich.style import Style
 from rich.text import Text
 
+from syncscope.patterns import compile_later
 from syncscope.report.escape import log_line, terminal
 from syncscope.report.view import Link
 from syncscope.schema.findings import Frame
 
-UNIT = re.compile(r"(?<=\d) (?=%|(?:ns|µs|ms|s|min|h|W|MHz|B|KiB|MiB|GiB)\b)")
+UNIT = compile_later(r"(?<=\d) (?=%|(?:ns|µs|ms|s|min|h|W|MHz|B|KiB|MiB|GiB)\b)")
 """The space between a number and its unit, where no line is broken."""
 KEPT = "\ue000"
 """Stands for that space while a text is wrapped; rich breaks lines at no-break spaces, too."""

@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-import re
-
 from syncscope.advice import Advice
+from syncscope.patterns import compile_later
 from syncscope.rules.base.compile_rule import CompileGroup, CompileRule
 from syncscope.rules.base.groups import to_ms
 from syncscope.rules.base.question import Intervention
@@ -13,7 +12,7 @@ from syncscope.timeline.steps import step_of
 
 NO_ROW = "a break behind which nothing is compiled leaves no row in a trace that syncscope did not record"
 
-FORWARD = re.compile(r"CompiledFunction$")
+FORWARD = compile_later(r"CompiledFunction$")
 """AOTAutograd's name for a graph that it compiled."""
 
 JUMP = "generic_jump TensorVariable()"

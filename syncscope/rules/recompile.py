@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-import re
-
 from syncscope.advice import Advice
+from syncscope.patterns import compile_later
 from syncscope.rules.base.compile_rule import CompileGroup, CompileRule, over_run
 from syncscope.rules.base.groups import to_ms
 from syncscope.rules.base.question import NoQuestion
@@ -12,13 +11,16 @@ from syncscope.schema.numbers import milliseconds
 from syncscope.timeline.run import turns
 
 SORTS = (
-    ("limit", re.compile(r"recompile_limit|cache_size_limit|limit reached")),
-    ("size", re.compile(r"(?:size|stride|rank) mismatch|\.size\(\)|\.shape\b|\bs\d+\b|Eq\(|Ne\(|Mod\(")),
-    ("dtype", re.compile(r"dtype mismatch|dispatch key|requires_grad|device index|check_tensor|type mismatch")),
-    ("mode", re.compile(r"grad_mode|GRAD_MODE|autocast|inference_mode|default_device|GLOBAL_STATE|deterministic")),
-    ("object", re.compile(r"___check_(?:obj|type)_id|___check_type|\bid\(|BACKEND_MATCH|weakref|is not None|is None")),
-    ("length", re.compile(r"\blen\(|___dict_|keys\(\)")),
-    ("value", re.compile(r"==|!=")),
+    ("limit", compile_later(r"recompile_limit|cache_size_limit|limit reached")),
+    ("size", compile_later(r"(?:size|stride|rank) mismatch|\.size\(\)|\.shape\b|\bs\d+\b|Eq\(|Ne\(|Mod\(")),
+    ("dtype", compile_later(r"dtype mismatch|dispatch key|requires_grad|device index|check_tensor|type mismatch")),
+    ("mode", compile_later(r"grad_mode|GRAD_MODE|autocast|inference_mode|default_device|GLOBAL_STATE|deterministic")),
+    (
+        "object",
+        compile_later(r"___check_(?:obj|type)_id|___check_type|\bid\(|BACKEND_MATCH|weakref|is not None|is None"),
+    ),
+    ("length", compile_later(r"\blen\(|___dict_|keys\(\)")),
+    ("value", compile_later(r"==|!=")),
 )
 """What a guard is about, by PyTorch's words for it."""
 

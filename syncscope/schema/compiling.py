@@ -5,11 +5,11 @@ nanoseconds on the host. ``stack`` and ``compiled`` are indexes into ``Recording
 ``RecordedRun.phases``.
 """
 
-import re
 from typing import Final, Literal
 
 import msgspec
 
+from syncscope.patterns import compile_later
 from syncscope.schema.numbers import Number
 
 CompileKind = Literal["compile", "recompile", "break", "skip", "record", "warm"]
@@ -123,7 +123,7 @@ class RecordedRegions(msgspec.Struct, frozen=True, kw_only=True):
     where graphs have no marks of their own (other backends than Inductor)."""
 
 
-_NUMBERS = re.compile(r"\d+")
+_NUMBERS = compile_later(r"\d+")
 
 
 def without_numbers(reason: str | None) -> str:

@@ -4,6 +4,8 @@ import ast
 import re
 from functools import lru_cache
 
+from syncscope.patterns import compile_later
+
 TO_HOST = frozenset({"item", "tolist", "cpu", "numpy", "__bool__", "__int__", "__float__"})
 """Names of calls that copy from the device to the host."""
 
@@ -38,11 +40,11 @@ BY_METHOD: dict[str, Chain] = {
 """The ops that a function or method is known to run when it waits, by its name. Those that make truth values wait for
 nothing by themselves, so what waits is the condition that they are used as."""
 
-_OPERATOR = re.compile(r"(?:\w+\.)*ops\.(\w+)\.(\w+)(?:\.\w+)?")
+_OPERATOR = compile_later(r"(?:\w+\.)*ops\.(\w+)\.(\w+)(?:\.\w+)?")
 """``torch.ops.torchvision.nms``, perhaps with an overload."""
 
 
-_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_ESCAPE = compile_later(r"\\(.)", re.DOTALL)
 _ESCAPED = "\x1a"
 """Stands for a backslash, and for what would mean something without it."""
 

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import re
 from functools import cached_property
 
 import msgspec
 import numpy as np
 
+from syncscope.patterns import compile_later
 from syncscope.timeline.nesting import Nesting
 from syncscope.timeline.tables import Marks, objects
 
 STEP = "ProfilerStep#"
 """How the profiler's own marks of steps begin."""
 
-NO_PLACE = re.compile(rf"{STEP}|(?:nccl|gloo|mpi|ucc|xccl):")
+NO_PLACE = compile_later(rf"{STEP}|(?:nccl|gloo|mpi|ucc|xccl):")
 """How annotations begin that say what runs, not where: steps, and the collectives of PyTorch's process groups."""
 
-NUMBER = re.compile(r"\d+(?![A-Za-z\d])")
+NUMBER = compile_later(r"\d+(?![A-Za-z\d])")
 """Digits at the end of a word: of a step, a batch, a layer. Those inside of one (``all2all``) are part of its name."""
 
-COMPILED = re.compile(r"(CompiledFxGraph) \w+")
+COMPILED = compile_later(r"(CompiledFxGraph) \w+")
 """Inductor's name of a compiled graph, with a hash that differs between machines."""
 
 

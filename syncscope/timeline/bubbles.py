@@ -8,11 +8,10 @@ host did instead of launching: something that has a name, one launch right after
 
 from __future__ import annotations
 
-import re
-
 import msgspec
 import numpy as np
 
+from syncscope.patterns import compile_later
 from syncscope.timeline.calls import COMMANDS, last_before
 from syncscope.timeline.intervals import Bools, Ints, Union, are_among
 from syncscope.timeline.launching import LAUNCHES
@@ -34,10 +33,10 @@ CLOCK_SLACK = 5_000
 LATENCY = 20_000
 """A launch at most this many nanoseconds before a gap counts as just made. It explains no more than this of the gap."""
 
-OWN_OP = re.compile("aten::")
+OWN_OP = compile_later("aten::")
 """How the names of PyTorch's own ops begin: what they do before they launch is part of launching."""
 
-HOST_HOLDS = re.compile(r"LaunchHostFunc|StreamAddCallback|StreamWaitValue")
+HOST_HOLDS = compile_later(r"LaunchHostFunc|StreamAddCallback|StreamWaitValue")
 """In the names of calls that let a stream wait for the host."""
 
 PACE = 200_000

@@ -7,6 +7,7 @@ from collections import Counter
 
 import numpy as np
 
+from syncscope.patterns import compile_later
 from syncscope.schema.compiling import CompiledRegion, RecordedRegions
 from syncscope.timeline.calls import COMMANDS
 from syncscope.timeline.intervals import Bools
@@ -14,9 +15,9 @@ from syncscope.timeline.nesting import Nesting
 from syncscope.timeline.steps import step_of
 from syncscope.timeline.tables import Calls, Marks, Objects, Ops, Steps
 
-REGION = re.compile(r"Torch-Compiled Region(?:: (?P<id>\S+))?$")
+REGION = compile_later(r"Torch-Compiled Region(?:: (?P<id>\S+))?$")
 """What Dynamo runs in the place of a function: a graph, and then the rest of the function, other regions among it."""
-GRAPH = re.compile(r"## Call CompiledFxGraph |CompiledFunction(?:Backward)?$|CUDAGraph.*replay")
+GRAPH = compile_later(r"## Call CompiledFxGraph |CompiledFunction(?:Backward)?$|CUDAGraph.*replay")
 """The graphs themselves, as Inductor and autograd name them."""
 
 

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 from msgspec.structs import replace
 
+from syncscope.patterns import compile_later
 from syncscope.schema.compiling import CompileEvent, CompileKind
 from syncscope.schema.counting import RecordedPhase
 from syncscope.timeline.calls import COMMANDS
@@ -27,12 +28,12 @@ from syncscope.timeline.steps import step_of
 from syncscope.timeline.tables import Calls, Marks, Ops, Steps
 from syncscope.trace.quantiles import median
 
-COMPILATION = re.compile(r"(?:_compile\.compile_inner|entire_frame_compile) \(dynamo_timed\)$")
+COMPILATION = compile_later(r"(?:_compile\.compile_inner|entire_frame_compile) \(dynamo_timed\)$")
 """Dynamo's name for one compilation of a function, with all that it calls."""
 
-VARIANT = re.compile(r"\d+/(?P<variant>\d+)")
+VARIANT = compile_later(r"\d+/(?P<variant>\d+)")
 
-NEWER = re.compile(r"Pregraph bytecode$|.*\(dynamo_timed\)$")
+NEWER = compile_later(r"Pregraph bytecode$|.*\(dynamo_timed\)$")
 """Rows of versions that mark compilations: what runs before a graph (torch ≥ 2.7), and the compiler's own work."""
 
 MOST_RUNS = 100

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
 
+from syncscope.patterns import compile_later
 from syncscope.timeline.calls import COMMANDS, last_before
 from syncscope.timeline.intervals import Bools, Ints
 from syncscope.timeline.row_groups import number_groups, number_in_group
@@ -23,13 +23,13 @@ LONG_COMPILATION: Final = 10_000_000
 AT_ONCE: Final = 100_000
 """Nanoseconds after the return of a launch in which its kernel, or what the device ran before it, ends its turn."""
 
-FALLBACK: Final = re.compile(r"fallback_function$")
+FALLBACK: Final = compile_later(r"fallback_function$")
 """What TorchScript runs of a function where the guards of its fused code do not hold, or where it has none yet."""
 
-LOADS_MODULE: Final = re.compile(r"(?:cu|cuda|hip)(?:Module|Library)Load")
+LOADS_MODULE: Final = compile_later(r"(?:cu|cuda|hip)(?:Module|Library)Load")
 """Calls that load a module, by the begin of their names."""
 
-MODULES: Final = re.compile(r"cuLaunchKernel(?:Ex)?$|hip(?:Ext|Hcc)?ModuleLaunchKernel$|hipDrvLaunchKernelEx$")
+MODULES: Final = compile_later(r"cuLaunchKernel(?:Ex)?$|hip(?:Ext|Hcc)?ModuleLaunchKernel$|hipDrvLaunchKernelEx$")
 """Calls that launch from a module that the program loaded itself: kernels made while it runs, and those of libraries
 that keep them in files."""
 

@@ -9,6 +9,7 @@ from typing import Final
 
 import numpy as np
 
+from syncscope.patterns import compile_later
 from syncscope.timeline.calls import COMMANDS, last_before
 from syncscope.timeline.first_launches import LONG_LOAD, first_of_each_name
 from syncscope.timeline.intervals import Bools, Ints
@@ -18,31 +19,31 @@ from syncscope.timeline.tables import Activities, Calls, Objects, Ops, Steps
 from syncscope.trace.names import SYNC_ROLES
 from syncscope.trace.sets import different
 
-INQUIRIES: Final = re.compile(
+INQUIRIES: Final = compile_later(
     r"(?:cuda|hip|cu|hipModule)(?:Occupancy|Func(?:Get|Set)|StreamCreate|GetDevice|DeviceGet|DevicePrimaryCtx|Init$)"
 )
 """Calls that ask or set something and have no work of the device to wait for. One that takes ``LONG_LOAD`` sets up the
 device, or loads the module of the kernel that it is about."""
 
 KERNELS: Final = {
-    "blas": re.compile(r"gemm|gemv|splitK|Cijk_|nvjet|cublas|rocblas", re.IGNORECASE),
-    "dnn": re.compile(r"cudnn|miopen|conv|wgrad|dgrad|fprop|winograd|batchnorm", re.IGNORECASE),
+    "blas": compile_later(r"gemm|gemv|splitK|Cijk_|nvjet|cublas|rocblas", re.IGNORECASE),
+    "dnn": compile_later(r"cudnn|miopen|conv|wgrad|dgrad|fprop|winograd|batchnorm", re.IGNORECASE),
 }
 """In the names of kernels, by library."""
 
-LIBRARY_OPS: Final = re.compile(
+LIBRARY_OPS: Final = compile_later(
     r"aten::_*(?:(?:int_|scaled_)?(?:mm|addmm|bmm|baddbmm|addmv|mv|dot|linear)|(?:cudnn|miopen)\w*|fft\w*|linalg_\w+"
     r"|convolution_backward)$"
 )
 """Ops that do nothing on the host but to have a library choose and launch its kernels."""
 
-PRODUCTS: Final = re.compile(r"aten::_*(?:(?:int_|scaled_)?(?:mm|addmm|bmm|baddbmm|addmv|mv|dot|linear))$")
+PRODUCTS: Final = compile_later(r"aten::_*(?:(?:int_|scaled_)?(?:mm|addmm|bmm|baddbmm|addmv|mv|dot|linear))$")
 """Those of them that cuBLAS does, which makes a handle for each thread."""
 
-MAKES_HANDLE: Final = re.compile(r"(?:cuda|hip)(?:DeviceGetAttribute|FuncSetAttribute)$")
+MAKES_HANDLE: Final = compile_later(r"(?:cuda|hip)(?:DeviceGetAttribute|FuncSetAttribute)$")
 """What a library asks and sets between giving memory back and taking its own: PyTorch's allocator does not."""
 
-PLANNED: Final = re.compile(r"aten::(?:cudnn|miopen)_\w*conv\w*$|aten::convolution_backward$")
+PLANNED: Final = compile_later(r"aten::(?:cudnn|miopen)_\w*conv\w*$|aten::convolution_backward$")
 """Those of them that choose a plan for each shape that they have not met before, which several kernels of one name may
 serve, and keep it."""
 

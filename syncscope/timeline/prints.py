@@ -6,11 +6,10 @@ stack, the sequence of ops that the formatter runs does.
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 from msgspec.structs import replace
 
+from syncscope.patterns import compile_later
 from syncscope.schema.findings import Frame
 from syncscope.timeline.intervals import Ints
 from syncscope.timeline.places import Place
@@ -80,7 +79,7 @@ _LETTERS = {
     ], "o"),
 }  # fmt: skip
 _ROWS = "(?:o*Rt?)+"
-_PRINT = re.compile(f"FnAM(?:[nzotUdi]*?{_ROWS}|[nzotUd]*ii)|U(?:di)+(?:{_ROWS}|i)")
+_PRINT = compile_later(f"FnAM(?:[nzotUdi]*?{_ROWS}|[nzotUd]*ii)|U(?:di)+(?:{_ROWS}|i)")
 """Floats begin with a mask of the finite values, integers with a loop that formats every value. Both end with the rows
 as lists, a scalar with one more ``item``. An ``item`` of the program itself has no ``detach`` before it."""
 

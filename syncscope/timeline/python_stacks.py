@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 
+from syncscope.patterns import compile_later
 from syncscope.schema.findings import Frame
 from syncscope.timeline.intervals import Bools, Ints
 from syncscope.timeline.nesting import Nesting
@@ -16,7 +17,7 @@ PROFILER = ("<site-packages>/torch/profiler/", "<site-packages>/torch/autograd/p
 """Files of the profiler, whose waits are not the program's."""
 
 
-GENERATED = re.compile(r"(?:^|/)(?:torchinductor_[^/]*|inductor_cache|torch_compile_cache)/")
+GENERATED = compile_later(r"(?:^|/)(?:torchinductor_[^/]*|inductor_cache|torch_compile_cache)/")
 """Folders where torch.compile, and vLLM's cache of it, keep the code that they write."""
 
 

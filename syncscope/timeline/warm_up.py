@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 
+from syncscope.patterns import compile_later
 from syncscope.timeline.calls import COMMANDS
 from syncscope.timeline.compiled_regions import REGION
 from syncscope.timeline.compiling import CompiledSpan
@@ -52,11 +53,11 @@ LONG_START, LONGEST_START, LITTLE = 100_000, 2_000_000, 64 << 10
 """Nanoseconds that the first call of a recording takes, at least and at most, where the profiler prepares itself in it,
 and bytes that such a copy moves at most. A call takes 5 to 20 µs, and that first one 150 to 500."""
 
-COMPILES = re.compile(r"\(dynamo_timed\)$")
+COMPILES = compile_later(r"\(dynamo_timed\)$")
 """Names that torch.compile gives to its own work, autotuning and the recording of graphs included (torch ≥ 2.6)."""
 
-NAMES_WARM_UP = re.compile(r"(?:^|.*[^a-z])warm[-_ ]?up(?![a-z])", re.IGNORECASE)
-LEARNING_RATE = re.compile(r"lr|sched|rate", re.IGNORECASE)
+NAMES_WARM_UP = compile_later(r"(?:^|.*[^a-z])warm[-_ ]?up(?![a-z])", re.IGNORECASE)
+LEARNING_RATE = compile_later(r"lr|sched|rate", re.IGNORECASE)
 """Annotations of the program's own warm-up begin like the first, and have nothing of the second, which is of the
 learning rate's."""
 
@@ -80,20 +81,22 @@ COMPILERS = {
 CAPTURERS = ("torch/cuda/graphs.py", "torch/_inductor/cudagraph_trees.py")
 """Those of them that capture graphs."""
 
-BEGINS_CAPTURE = re.compile("StreamBeginCapture")
-ENDS_CAPTURE = re.compile("StreamEndCapture")
+BEGINS_CAPTURE = compile_later("StreamBeginCapture")
+ENDS_CAPTURE = compile_later("StreamEndCapture")
 
-LIBRARIES = re.compile(r"cudnn|miopen")
+LIBRARIES = compile_later(r"cudnn|miopen")
 """In the names of ops whose library tries its kernels in turn. It times them by events, which nothing else there waits
 for, and then gives back the memory that it took (ATen/native/cudnn/Conv_v8.cpp)."""
 
-LOADERS = re.compile(r"(?:cu|cuda|hip)(?:Module|Library)(?:Load|GetFunction|GetKernel)\w*")
+LOADERS = compile_later(r"(?:cu|cuda|hip)(?:Module|Library)(?:Load|GetFunction|GetKernel)\w*")
 """Calls that load kernels."""
 
-COMMUNICATORS = re.compile(r"c10d::|record_param_comms|nccl:")
+COMMUNICATORS = compile_later(r"c10d::|record_param_comms|nccl:")
 """How the ops and annotations of collectives begin."""
 
-SETS_UP = re.compile(r"(?:cuda|hip)(?:HostAlloc|HostRegister|HostMalloc|Ipc\w+)|(?:cu|hip)Mem(?:Create|Map|SetAccess)")
+SETS_UP = compile_later(
+    r"(?:cuda|hip)(?:HostAlloc|HostRegister|HostMalloc|Ipc\w+)|(?:cu|hip)Mem(?:Create|Map|SetAccess)"
+)
 """Calls by which a communicator takes memory of its own. PyTorch's allocator calls ``cudaMalloc``."""
 
 

@@ -20,6 +20,7 @@ from typing import Any
 
 import msgspec
 
+from syncscope.patterns import compile_later
 from syncscope.trace import remote
 from syncscope.trace.source import TraceError, open_at_once
 
@@ -34,7 +35,7 @@ MOST_LENIENT = 1 << 20
 
 ROOT_KEYS = frozenset({"traceEvents", "schemaVersion", "deviceProperties"})
 TRACE_KEYS = (b'"traceEvents"', b'"schemaVersion"', b'"deviceProperties"', b'"ph"')
-_ROOT_KEY = re.compile(rb'"(?:traceEvents|schemaVersion|deviceProperties)"\s*:')
+_ROOT_KEY = compile_later(rb'"(?:traceEvents|schemaVersion|deviceProperties)"\s*:')
 _ROOT = msgspec.json.Decoder(dict[str, msgspec.Raw] | list[msgspec.Raw] | str | float | bool | None)
 GZIP = b"\x1f\x8b"
 BOM = b"\xef\xbb\xbf"

@@ -11,6 +11,8 @@ import re
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
+from syncscope.patterns import compile_later
+
 Role = Literal[
     "stream-sync",
     "device-sync",
@@ -161,7 +163,7 @@ MEMORY_ROLES: frozenset[Role] = frozenset({"device-alloc", "device-free", "host-
 """Roles of calls that may wait because memory is allocated or freed. A warm caching allocator makes no such calls."""
 
 _ROLE_OF: dict[str, Role] = {name: role for role, vendors in CALLS.items() for names in vendors for name in names}
-_LINKAGE = re.compile(r"(?:_(?:ptsz|ptds|spt)|_v\d+)+$")
+_LINKAGE = compile_later(r"(?:_(?:ptsz|ptds|spt)|_v\d+)+$")
 
 
 def canonical(name: str) -> str:
@@ -217,8 +219,8 @@ _WORDS: dict[str, Direction] = {
     "CopyHostToHost": "HtoH",
 }
 
-_CUDA_COPY = re.compile(r"Memcpy\s+([HDAP]to[HDAP])(?:\s+\((.*?)\s*->\s*(.*?)\))?")
-_XPU_COPY = re.compile(r"(?:Memcpy\s+)?([MHDSP])2([MHDSP])\b")
+_CUDA_COPY = compile_later(r"Memcpy\s+([HDAP]to[HDAP])(?:\s+\((.*?)\s*->\s*(.*?)\))?")
+_XPU_COPY = compile_later(r"(?:Memcpy\s+)?([MHDSP])2([MHDSP])\b")
 _HOST_MEMORY: dict[str, Memory] = {"Pageable": "pageable", "Pinned": "pinned"}
 
 
@@ -255,26 +257,26 @@ def _xpu_copy(source: str, target: str) -> Copy:
 
 # NCCL and RCCL spell one kernel a collective, algorithm and type: ncclDevKernel_AllReduce_Sum_f32_RING_LL,
 # ncclKernel_AllGather_…, ncclSymkDevKernel_…, before 2.10 ncclAllReduceRingLLKernel_…. "Generic" runs any.
-_NCCL = re.compile(r"\b[nr]ccl\w*Kernel\w*")
-_NCCL_WORD = re.compile(r"AllReduce|AllGather|ReduceScatter|AllToAll|SendRecv|Broadcast|Reduce|Gather|Scatter")
+_NCCL = compile_later(r"\b[nr]ccl\w*Kernel\w*")
+_NCCL_WORD = compile_later(r"AllReduce|AllGather|ReduceScatter|AllToAll|SendRecv|Broadcast|Reduce|Gather|Scatter")
 # The hand-written kernels of inference servers (vLLM's, SGLang's, FlashInfer's, TensorRT-LLM's and AITER's, whose names
 # ROCm may leave mangled) and those of torch's symmetric memory, which write to the peers' memory at once.
 _DIRECT: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"cross_device_reduce|allreduce_fusion_kernel"), "allreduce"),
-    (re.compile(r"(?:multimem|one_?shot|two_?shot)_?(all_?reduce|all_?gather|reduce_?scatter)", re.I), ""),
-    (re.compile(r"\b(all_?reduce|all_?gather|reduce_?scatter)_(?:one_?shot|two_?shot)", re.I), ""),
-    (re.compile(r"\b(?:trtllm\w*_allreduce\w*|ar_fusion)::\w*(?:allreduce|one_?shot|two_?shot)", re.I), "allreduce"),
-    (re.compile(r"\bquickreduce::allreduce"), "allreduce"),
+    (compile_later(r"cross_device_reduce|allreduce_fusion_kernel"), "allreduce"),
+    (compile_later(r"(?:multimem|one_?shot|two_?shot)_?(all_?reduce|all_?gather|reduce_?scatter)", re.I), ""),
+    (compile_later(r"\b(all_?reduce|all_?gather|reduce_?scatter)_(?:one_?shot|two_?shot)", re.I), ""),
+    (compile_later(r"\b(?:trtllm\w*_allreduce\w*|ar_fusion)::\w*(?:allreduce|one_?shot|two_?shot)", re.I), "allreduce"),
+    (compile_later(r"\bquickreduce::allreduce"), "allreduce"),
 )  # fmt: skip
 # oneCCL, MSCCL, DeepEP, Transformer Engine's userbuffers.
 _OTHERS: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"\boneccl\w*?(all_?reduce|all_?gather|reduce_?scatter|broadcast|all_?to_?all)", re.I), ""),
+    (compile_later(r"\boneccl\w*?(all_?reduce|all_?gather|reduce_?scatter|broadcast|all_?to_?all)", re.I), ""),
     *_DIRECT,
-    (re.compile(r"\bmscclKernel|\bmscclpp"), "collective"),
-    (re.compile(r"\b(?:deep_)?ep::(?:\w+::)*(?:(?:cached_)?notify(?:_dispatch|_combine)?|dispatch|combine)\b"),
+    (compile_later(r"\bmscclKernel|\bmscclpp"), "collective"),
+    (compile_later(r"\b(?:deep_)?ep::(?:\w+::)*(?:(?:cached_)?notify(?:_dispatch|_combine)?|dispatch|combine)\b"),
      "all_to_all"),
-    (re.compile(r"\bkuserbuffers_(?:push|pull)(?:send|recv)"), "send_recv"),
-    (re.compile(r"\buserbuffers_\w+_gpu_"), "collective"),
+    (compile_later(r"\bkuserbuffers_(?:push|pull)(?:send|recv)"), "send_recv"),
+    (compile_later(r"\buserbuffers_\w+_gpu_"), "collective"),
 )  # fmt: skip
 _COLLECTIVES = {
     "allreduce": "allreduce",
@@ -323,7 +325,7 @@ def is_direct_collective(kernel: str) -> bool:
 # Ops of PyTorch's process groups and of vLLM's, traced collectives, the collector's names for methods, and what NCCL's
 # process group records around each collective (``nccl:all_to_all``, ``nccl:send 0->1``), which older versions have
 # without the op.
-_STARTS_COLLECTIVE = re.compile(r"(?:c10d::|_?c10d_functional::|ProcessGroup\.|nccl:|vllm::)(\w+)")
+_STARTS_COLLECTIVE = compile_later(r"(?:c10d::|_?c10d_functional::|ProcessGroup\.|nccl:|vllm::)(\w+)")
 
 
 def collective_of_call(call: str) -> str:

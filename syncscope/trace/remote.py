@@ -6,15 +6,15 @@ is the file itself.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
+from syncscope.patterns import compile_later
 from syncscope.trace.extras import MissingExtra, require
 
-_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")  # of two letters at least: C:// is a drive
-_FILE = re.compile(r"(?i)file://(?:/(?=[A-Za-z]:))?")
+_URL = compile_later(r"([A-Za-z][A-Za-z0-9+.-]+)://")  # of two letters at least: C:// is a drive
+_FILE = compile_later(r"(?i)file://(?:/(?=[A-Za-z]:))?")
 BLOCK = 8 << 20
 """Bytes requested at a time."""
 

@@ -6,7 +6,6 @@ occurrence of each wait and copy, short neighbours share one that says how many 
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -14,6 +13,7 @@ from typing import Literal
 
 import numpy as np
 
+from syncscope.patterns import compile_later
 from syncscope.report.picture.detail import Bars, merge_rows
 from syncscope.report.picture.lanes import BARS, KINDS, MEMORY, MOST_ITEMS, Column, Lane, Lanes, Series, StepMark
 from syncscope.report.picture.pack import packed
@@ -33,7 +33,7 @@ FIRST_STEPS = 3
 AROUND = 2_000_000
 """Nanoseconds around the first occurrence of a wait or copy in which every event has one."""
 
-ENGINE = re.compile(r"(torch::)?autograd::|\w+Backward\d*$")
+ENGINE = compile_later(r"(torch::)?autograd::|\w+Backward\d*$")
 NAMED_AUTOGRAD = "pt_autograd"
 """What autograd's engine runs, in older traces by the function's own name, and how the names of its threads begin
 (torch/csrc/autograd/engine.cpp)."""

@@ -6,13 +6,14 @@ import re
 from collections.abc import Iterator
 
 from syncscope.advice import Advice, Section
+from syncscope.patterns import compile_later
 from syncscope.rules.base.groups import Group
 from syncscope.rules.base.program import only_infers
 from syncscope.timeline.late_peers import mostly_wait
 from syncscope.trace.names import is_direct_collective
 from syncscope.trace.quantiles import median
 
-REDISTRIBUTE = re.compile(r"\bRedistribute(?:Backward)?$")
+REDISTRIBUTE = compile_later(r"\bRedistribute(?:Backward)?$")
 """How DTensor calls its change from one placement to another (torch/distributed/tensor/_redistribute.py)."""
 
 ONE_SHOT = "one-shot"

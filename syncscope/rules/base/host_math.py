@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 
 from syncscope.advice import Advice
+from syncscope.patterns import compile_later
 from syncscope.timeline import Timeline
 from syncscope.timeline.calls import COMMANDS
 from syncscope.timeline.intervals import Union
@@ -14,7 +13,7 @@ from syncscope.timeline.intervals import Union
 ON_CPU = "on-cpu"
 """The name for host work that is mathematics of the program's own, on tensors of the CPU."""
 
-PRODUCTS = re.compile(r"aten::(?:mm|bmm|addmm|baddbmm|mv|addmv|mkldnn_\w+|thnn_conv2d|slow_conv3d)$")
+PRODUCTS = compile_later(r"aten::(?:mm|bmm|addmm|baddbmm|mv|addmv|mkldnn_\w+|thnn_conv2d|slow_conv3d)$")
 """Ops that give each device something to do, or compute on the CPU."""
 
 TENTH = 10

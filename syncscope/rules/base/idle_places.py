@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 
 import msgspec
 import numpy as np
 from msgspec.structs import replace
 
+from syncscope.patterns import compile_later
 from syncscope.schema.findings import Frame, Site
 from syncscope.schema.numbers import percent
 from syncscope.timeline import Place, Timeline
@@ -23,7 +23,7 @@ MOST_BUBBLES, LONGEST = 10_000, 1_000
 COMMON = ("<site-packages>/torch/", "<python>/")
 """Files whose functions are behind every step."""
 
-PASSES_ON = re.compile(
+PASSES_ON = compile_later(
     r"(?:^|[. ])(?:wrapper|wrapped|inner|_?wrapped_call|new_forward)$|transformers/modeling_layers\.py .*__call__$"
     r"|vllm/compilation/(?:caching|decorators)\.py .*__call__$|vllm/model_executor/custom_op\.py .*forward$"
 )

@@ -9,6 +9,7 @@ from functools import lru_cache
 import numpy as np
 
 from syncscope.advice import NO_BATCH, WEIGHTS
+from syncscope.patterns import compile_later
 from syncscope.rules.base.groups import Group
 from syncscope.timeline import Timeline
 from syncscope.timeline.intervals import Bools, Ints, Union
@@ -17,19 +18,19 @@ from syncscope.timeline.nesting import Nesting
 from syncscope.timeline.overlap import is_compute
 from syncscope.timeline.row_groups import number_groups
 
-TRAINS = re.compile(r"autograd::engine|Optimizer\.step#|aten::_(?:fused|amp)_")
+TRAINS = compile_later(r"autograd::engine|Optimizer\.step#|aten::_(?:fused|amp)_")
 """How the names of ops and annotations of training begin."""
 
-OF_COMPILED = re.compile(
+OF_COMPILED = compile_later(
     r"Torch-Compiled Region|CompiledFunction|CompiledFxGraph|\(dynamo_timed\)$|Pregraph bytecode|^triton_"
     r"|^graph_\d+_cpp"
 )
 """In the names of what ``torch.compile`` leaves in a trace: ops, annotations and kernels."""
 
-GRAPH_CALL = re.compile(r"## Call CompiledFxGraph")
+GRAPH_CALL = compile_later(r"## Call CompiledFxGraph")
 """How the annotation around the call of a graph that Inductor compiled begins."""
 
-COMPILED_FILES = re.compile(
+COMPILED_FILES = compile_later(
     r"<torchinductor>|(?:^|/)torchinductor_[^/]*/|inductor_cache/|torch_compile_cache/|torch/_inductor/"
     r"|torch/_dynamo/convert_frame"
 )
@@ -45,7 +46,7 @@ FEW_LAUNCHES = 200
 MODULE_CALL, MODULE_MOVES = "torch/nn/modules/module.py", ("_apply", "convert")
 """Where a module calls another, and the functions there by which it moves its weights."""
 
-BATCHES = re.compile(r"batch|data_?load", re.IGNORECASE)
+BATCHES = compile_later(r"batch|data_?load", re.IGNORECASE)
 """In the names of annotations in which a batch is fetched or copied."""
 
 MANY_WEIGHTS = 8

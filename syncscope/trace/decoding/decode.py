@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 import msgspec
 
+from syncscope.patterns import compile_later
 from syncscope.trace.decoding.events import Document, Event, complete_events
 from syncscope.trace.source import PiecesFailed, TraceError
 
@@ -13,7 +12,7 @@ _DOCUMENT = msgspec.json.Decoder(Document)
 _EVENTS = msgspec.json.Decoder(list[Event])
 _COMPLETE: msgspec.json.Decoder[list[Event]] = msgspec.json.Decoder(complete_events())
 _REFUSED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-START = re.compile(rb"(?:\xef\xbb\xbf)?\s*")
+START = compile_later(rb"(?:\xef\xbb\xbf)?\s*")
 """A byte order mark and white space."""
 
 

@@ -19,6 +19,7 @@ from typing import IO, NamedTuple, cast
 
 import numpy as np
 
+from syncscope.patterns import compile_later
 from syncscope.trace.decoding.decode import START, decode_frame
 from syncscope.trace.decoding.events import Document
 from syncscope.trace.source import BLOCK, Blocks, PiecesFailed, TraceError
@@ -42,9 +43,9 @@ Piece = memoryview | Span
 ENOUGH = 1 << 16
 """Bytes in which two events are expected, to see what separates them. Looking at every character takes long."""
 
-_LIST = re.compile(rb'"traceEvents"\s*:\s*\[')
-_SEPARATOR = re.compile(rb'\}\s*,\s*\{\s*"[^"\\]{1,100}"\s*:')
-_ESCAPE = re.compile(rb"\\.", re.DOTALL)
+_LIST = compile_later(rb'"traceEvents"\s*:\s*\[')
+_SEPARATOR = compile_later(rb'\}\s*,\s*\{\s*"[^"\\]{1,100}"\s*:')
+_ESCAPE = compile_later(rb"\\.", re.DOTALL)
 _WINDOW = 1 << 14  # bytes searched at a time for a separator: a few events
 
 _MARKS = np.zeros(256, dtype=bool)

@@ -12,30 +12,31 @@ from typing import Any
 
 import msgspec
 
+from syncscope.patterns import compile_later
 from syncscope.trace.decoding.events import UNREAD, Document, Event
 from syncscope.trace.source import Loss, TraceError, one_line
 
 _SCANNER = json.JSONDecoder(strict=False)  # accepts NaN, Infinity and control characters in strings
-_SPACE = re.compile(r"[\s,]*")
+_SPACE = compile_later(r"[\s,]*")
 _READ_PHASES = frozenset("XBEM")
 _KEPT_KEYS = ("traceEvents", "baseTimeNanoseconds", "deviceProperties", "distributedInfo", "syncscope")
-_KEY = re.compile(rf'"({"|".join(_KEPT_KEYS)})"\s*:\s*')
-_FIRST_KEY = re.compile(r'\s*\{\s*"([^"\\]{1,100})"\s*:')
-_LAST_EVENT = re.compile(r'\}\s*(?=\]\s*(?:,\s*"[^"\\]{1,100}"\s*:|\}?\s*$))')
+_KEY = compile_later(rf'"({"|".join(_KEPT_KEYS)})"\s*:\s*')
+_FIRST_KEY = compile_later(r'\s*\{\s*"([^"\\]{1,100})"\s*:')
+_LAST_EVENT = compile_later(r'\}\s*(?=\]\s*(?:,\s*"[^"\\]{1,100}"\s*:|\}?\s*$))')
 
 _MAX_REPAIR = 1 << 20  # characters of one event
-_LOOSE_NUMBER = re.compile(r"(?<=[:\[,])(\s*)[-+]?(?:nan|inf)(?:inity)?(?=\s*[,}\]])", re.IGNORECASE)
+_LOOSE_NUMBER = compile_later(r"(?<=[:\[,])(\s*)[-+]?(?:nan|inf)(?:inity)?(?=\s*[,}\]])", re.IGNORECASE)
 # Which quote ends a string: of a key the one before a colon, of an item the one before a comma or bracket, of a
 # value the one before another key or before the object's end.
-_ENDS_KEY = re.compile(r"\s*:")
-_ENDS_ITEM = re.compile(r"\s*[,\]]")
-_ENDS_VALUE = re.compile(r'\s*(?:,\s*"[^"\\]{1,100}"\s*:|\})')
-_IS_KEY = re.compile(r'[^"\\]{0,100}"\s*:')
-_QUOTE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})|["\\]')
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_ENDS_KEY = compile_later(r"\s*:")
+_ENDS_ITEM = compile_later(r"\s*[,\]]")
+_ENDS_VALUE = compile_later(r'\s*(?:,\s*"[^"\\]{1,100}"\s*:|\})')
+_IS_KEY = compile_later(r'[^"\\]{0,100}"\s*:')
+_QUOTE = compile_later(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})|["\\]')
+_SURROGATE = compile_later("[\ud800-\udfff]")
 
 
-_TOML = re.compile(r"\[\[?(?!true\b|false\b|null\b)[A-Za-z_][\w.-]*\]")
+_TOML = compile_later(r"\[\[?(?!true\b|false\b|null\b)[A-Za-z_][\w.-]*\]")
 """How a file of TOML often begins, and no JSON does: with the name of a table in brackets."""
 
 

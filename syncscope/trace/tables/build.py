@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator
 from copy import copy
 from itertools import pairwise
@@ -12,6 +11,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from syncscope.patterns import compile_later
 from syncscope.schema.counting import RecordedRun
 from syncscope.schema.recording import FORMAT, Bare, RecordedGpu, Recording
 from syncscope.trace.beside import Beside
@@ -25,7 +25,7 @@ from syncscope.trace.tables.frames import RawTables, thread_names
 from syncscope.trace.tables.processes import find_merged, find_ranks
 from syncscope.trace.tables.steps import find_steps
 
-_OTHER_DEVICE = re.compile(r"(?:mtia|hpu|privateuse1|glow|ipu|npu|tpu)\w{0,40}")
+_OTHER_DEVICE = compile_later(r"(?:mtia|hpu|privateuse1|glow|ipu|npu|tpu)\w{0,40}")
 _YEAR_1973_NS = 10**17
 _END_OF_TIME_NS = 1 << 62
 """A later time (than 2116) is impossible; the length to an earlier one might overflow."""

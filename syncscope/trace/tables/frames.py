@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cached_property
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from syncscope.patterns import compile_later
 from syncscope.trace import model
 from syncscope.trace.decoding.columns import Columns, Int, Strings, empty_columns, integer
 from syncscope.trace.decoding.events import NO_ARGS, Event
@@ -25,7 +25,7 @@ _ANNOTATION_NAMES = ("ProfilerStep#", "Optimizer.", "enumerate(DataLoader)")
 _DEVICE_KINDS = ("kernel", "memcpy", "memset")
 _DIRECTIONS = ("HtoD", "DtoH", "DtoD", "HtoH", "PtoP", "")
 _MEMORY = ("pageable", "pinned", "")
-_THREAD = re.compile(r"thread -?\d+ \((.*)\)")
+_THREAD = compile_later(r"thread -?\d+ \((.*)\)")
 """Kineto's name of a thread: its id and the system's own name."""
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from syncscope.patterns import compile_later
 from syncscope.trace.decoding.columns import Int, integer
 from syncscope.trace.decoding.events import NO_ARGS, Event
 from syncscope.trace.rows import Rows
@@ -16,7 +17,7 @@ LEAST_ROWS = 0.01
 """Of the devices' rows, at least as many are of a process that counts."""
 
 
-NAMES_RANK = re.compile(r"\brank[ _:#-]*(\d{1,6})\b", re.IGNORECASE)
+NAMES_RANK = compile_later(r"\brank[ _:#-]*(\d{1,6})\b", re.IGNORECASE)
 """How mergers call a process: ``RANK 3 - CPU``."""
 
 

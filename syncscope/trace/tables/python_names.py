@@ -7,6 +7,8 @@ import sys
 from functools import lru_cache
 from typing import NamedTuple
 
+from syncscope.patterns import compile_later
+
 BUILTIN = "<built-in>"
 """The file of functions in C."""
 
@@ -23,14 +25,14 @@ class PythonName(NamedTuple):
     function: str
 
 
-_FUNCTION = re.compile(r"(.*)\((-?\d{1,9})\): (.*)", re.DOTALL)
-_BUILTIN = re.compile(r"<(?:built-in (?:method|function)|method-wrapper|slot wrapper|method) '?([^' >]*)'?")
-_SITE_PACKAGES = re.compile(r"(?:.*/)?(?:site|dist)-packages/(.*)", re.DOTALL)
-_PYTHON = re.compile(
+_FUNCTION = compile_later(r"(.*)\((-?\d{1,9})\): (.*)", re.DOTALL)
+_BUILTIN = compile_later(r"<(?:built-in (?:method|function)|method-wrapper|slot wrapper|method) '?([^' >]*)'?")
+_SITE_PACKAGES = compile_later(r"(?:.*/)?(?:site|dist)-packages/(.*)", re.DOTALL)
+_PYTHON = compile_later(
     r"(?:.*/)?(?:lib/python3(?:\.\d+)?t?|python3\d+/lib)/(?!lib-dynload)(.*)", re.DOTALL | re.IGNORECASE
 )
-_INDUCTOR = re.compile(r".*/torchinductor_[^/]*/(.*)", re.DOTALL)
-_FROZEN = re.compile(r"<frozen ([\w.]+)>")
+_INDUCTOR = compile_later(r".*/torchinductor_[^/]*/(.*)", re.DOTALL)
+_FROZEN = compile_later(r"<frozen ([\w.]+)>")
 
 # The profiler cuts sys.path from paths, so a library's file looks like one of the program's own. These are known
 # libraries; any other file counts as the user's.

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from syncscope.patterns import compile_later
 from syncscope.trace.rows import Rows, most_common
 
 LEAST_TIMES = 3
@@ -27,7 +28,7 @@ MOST_PERIODS = 20
 LEAST_KNOWN = 0.99
 """Share of the device rows whose launch must be in the trace."""
 
-OPTIMIZERS = re.compile(r"multi_tensor_apply|FusedOptimizer|adam|sgd", re.IGNORECASE)
+OPTIMIZERS = compile_later(r"multi_tensor_apply|FusedOptimizer|adam|sgd", re.IGNORECASE)
 """Kernels that no layer has."""
 
 

@@ -6,14 +6,13 @@ only if all of them say the same, and what the device runs in each is as much.
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 
+from syncscope.patterns import compile_later
 from syncscope.trace.quantiles import median
 from syncscope.trace.rows import Rows, most_common
 
-BATCH = re.compile(r"step\[[A-Z]\w*(?: [^\]]*)?\]|execute_(?:new_|(?:\d+_)?context_)\d")
+BATCH = compile_later(r"step\[[A-Z]\w*(?: [^\]]*)?\]|execute_(?:new_|(?:\d+_)?context_)\d")
 """How the marks begin: ``step[DECODE bs=8]`` (SGLang), ``execute_context_0(0)_generation_8(8)`` and, before,
 ``execute_new_0_cached_8`` (vllm/v1/worker/gpu_worker.py)."""
 

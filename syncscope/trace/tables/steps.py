@@ -3,19 +3,19 @@ the batches of a server."""
 
 from __future__ import annotations
 
-import re
 from typing import Protocol
 
 import msgspec
 import numpy as np
 
+from syncscope.patterns import compile_later
 from syncscope.schema.recording import RecordedSteps, Recording
 from syncscope.trace.quantiles import median
 from syncscope.trace.rows import Rows, most_common
 from syncscope.trace.tables.repeats import find_repetition
 from syncscope.trace.tables.server_steps import find_server_steps
 
-_STEP = re.compile(r"ProfilerStep#(\d{1,18})")
+_STEP = compile_later(r"ProfilerStep#(\d{1,18})")
 _OPTIMIZER = "Optimizer.step#"
 """How PyTorch marks the step of an optimiser (torch/optim/optimizer.py); the name of its class follows."""
 
@@ -34,7 +34,7 @@ _MOST_ALIKE = 0.9
 _TAIL = 0.5
 """Share of the other steps' length below which a last step without work is no step."""
 
-_FETCH = re.compile(r"DataLoader|DataPipe")
+_FETCH = compile_later(r"DataLoader|DataPipe")
 """In the names of annotations in which a loader fetches a batch: it does more work in some turns than in others."""
 
 
