@@ -55,6 +55,14 @@ def test_no_op_is_named_that_takes_less_than_half() -> None:
     assert "aten::randn" not in found.message
 
 
+def test_an_op_does_not_answer_for_the_host_with_the_memory_that_it_asks_for() -> None:
+    builder = TraceBuilder().launch("k", call=(0, 5), runs=(10, 20))
+    builder.op("aten::clone", 100, 3000).call("cudaMalloc", 110, 2900)
+    builder.launch("copy", call=(5005, 5), runs=(5015, 20))
+    (found,) = findings(builder, "OVL303")
+    assert "allocation 2.9 ms" in found.message and "aten::clone" not in found.message
+
+
 def test_code_that_is_in_no_file_is_no_place() -> None:
     builder = TraceBuilder().frame("<site-packages>/server/model.py", 9, "forward", 5, 8000)
     builder.frame("<string>", 144, "execution_fn", 6, 7990).frame("/tmp/torchinductor_me/ab/c.py", 9, "call", 7, 7980)

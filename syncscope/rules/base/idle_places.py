@@ -96,7 +96,7 @@ def find_idle_place(timeline: Timeline, *causes: str) -> IdlePlace | None:
         return _most(places, weights)
     found = _innermost(places, weights, longest, _shares(timeline, main))
     if found is None and HOST_WORK in causes and not any(place.chain for place in places):
-        return _of_op(timeline, ts, ended, tid, int(due[rows].sum()))
+        return _of_op(timeline, ts, ended, tid, due[rows])
     return found
 
 
@@ -117,21 +117,26 @@ def _is_of_nobody(place: Place) -> bool:
     return all(frame.file.startswith(COMMON) for frame in place.chain)
 
 
-def _of_op(timeline: Timeline, ts: Ints, end: Ints, tid: Ints, whole: int) -> IdlePlace | None:
-    """The outermost op in which the host is for most of some intervals of its threads (ns), ``whole`` ns of which
-    count."""
+def _of_op(timeline: Timeline, ts: Ints, end: Ints, tid: Ints, due: Ints) -> IdlePlace | None:
+    """The outermost op in which the host is for most of what is ``due`` (ns) of some intervals of its threads. The rest
+    of an interval has other causes, such as memory that an op asks for, so an op has at least what does not fit
+    there."""
     outer = timeline.ops.take(timeline.ops.nesting.parent < 0)
     inside: Counter[str] = Counter()
     for thread in different(tid).tolist():
         ops = outer.take(outer.tid == thread)
-        for begin, until in zip(ts[tid == thread].tolist(), end[tid == thread].tolist(), strict=True):
+        mine = tid == thread
+        for begin, until, own in zip(ts[mine].tolist(), end[mine].tolist(), due[mine].tolist(), strict=True):
             rows = slice(int(np.searchsorted(ops.end, begin)), int(np.searchsorted(ops.ts, until)))
             taken = np.minimum(ops.end[rows], until) - np.maximum(ops.ts[rows], begin)
+            by_name: Counter[str] = Counter()
             for name, ns in zip(ops.name[rows].tolist(), taken.tolist(), strict=True):
-                inside[name] += ns
+                by_name[name] += ns
+            others = max(until - begin - own, 0)
+            inside.update({name: ns - others for name, ns in by_name.items() if ns > others})
     if not inside:
         return None
-    name, ns = inside.most_common(1)[0]
+    (name, ns), whole = inside.most_common(1)[0], int(due.sum())
     return IdlePlace(NOWHERE, ns / whole, name) if ns >= MAIN_SHARE * whole else None
 
 
