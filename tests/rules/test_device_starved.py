@@ -18,6 +18,7 @@ from syncscope.rules.base.idle_circumstances import (
     IN_MODULE,
     ONE_STREAM,
     RECORDS,
+    SPREAD,
     UNSEEN,
 )
 from syncscope.rules.base.program import BESIDE_COMPILED, COMPILED, PARTLY
@@ -147,6 +148,7 @@ def test_every_cause_has_its_fix_and_its_sentence():
         ONE_STREAM,
         PARTLY,
         RECORDS,
+        SPREAD,
         UNSEEN,
     )
     by_circumstance = {DeviceStarved().advise(one, *cause.split()) for one in about for cause in CAUSES}

@@ -43,6 +43,9 @@ UNSEEN, BEFORE_FIRST, IN_FIRST = "unseen", "before-first", "in-first"
 """The names for host work most of which nothing in the trace names, for such that is before first launches, and for
 what lies in the ops that make them."""
 
+SPREAD = "spread"
+"""The name for host work that several marks of the program inside of one share."""
+
 GRAPH_LAUNCH, BESIDE_GRAPH = "graph-launch", "beside-graph"
 """The names for a device that waits mostly for the launch of a graph, and for one that waits for other launches in a
 program that launches graphs."""
@@ -82,4 +85,6 @@ def name_host_work(timeline: Timeline) -> list[str]:
     found = find_idle_place(timeline, "host work")
     if found is None:
         return [UNSEEN, *([BEFORE_FIRST] if is_before_first_launches(timeline, "host work") else [])]
+    if found.spread:
+        return [SPREAD]
     return [IN_MODULE] if found.place.runs_through(MODULE_CALL) else []

@@ -55,6 +55,8 @@ class IdlePlace(msgspec.Struct, frozen=True):
     """Of the bubbles' time."""
     op: str = ""
     """The outermost op that takes most of it, where neither a function nor an annotation is known."""
+    spread: bool = False
+    """Whether the annotation holds others that share it."""
 
     def share_in_words(self) -> str:
         return "all" if self.share >= ALL else percent(self.share, 1.0)
@@ -96,7 +98,9 @@ def find_idle_place(timeline: Timeline, *causes: str) -> IdlePlace | None:
         return _most(places, weights)
     found = _innermost(places, weights, longest, _shares(timeline, main))
     if found is None and HOST_WORK in causes and not any(place.chain for place in places):
-        return _of_op(timeline, ts, ended, tid, due[rows])
+        found = _of_op(timeline, ts, ended, tid, due[rows])
+    if found is None and not any(place.chain for place in places):
+        return _of_marks_around(timeline, ts, ended, tid, due[rows])
     return found
 
 
@@ -138,6 +142,25 @@ def _of_op(timeline: Timeline, ts: Ints, end: Ints, tid: Ints, due: Ints) -> Idl
         return None
     (name, ns), whole = inside.most_common(1)[0], int(due.sum())
     return IdlePlace(NOWHERE, ns / whole, name) if ns >= MAIN_SHARE * whole else None
+
+
+def _of_marks_around(timeline: Timeline, ts: Ints, end: Ints, tid: Ints, due: Ints) -> IdlePlace | None:
+    """The innermost annotation that has, with those inside of it, most of what is ``due`` (ns) of some intervals. One
+    that is open nearly all the time says nothing."""
+    behind: Counter[str] = Counter()
+    depth: dict[str, int] = {}
+    for chain, ns in zip(timeline.annotations_around(ts, end, tid), due.tolist(), strict=True):
+        for level, name in enumerate(chain):
+            if name not in chain[:level]:
+                behind[name] += ns
+                depth[name] = max(level, depth.get(name, 0))
+    begin, until = timeline.span or (0, 0)
+    whole = int(due.sum())
+    common = sorted((one for one, ns in behind.items() if ns >= MAIN_SHARE * whole), key=lambda one: -depth[one])
+    for name in common:
+        if timeline.annotated(name).clipped(begin, until).length < EVERYWHERE * (until - begin):
+            return IdlePlace(Place(annotation=name), behind[name] / whole, spread=True)
+    return None
 
 
 def _most(places: list[Place], weights: Ints) -> IdlePlace | None:
