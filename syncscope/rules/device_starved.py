@@ -17,6 +17,7 @@ from syncscope.rules.base.idle_circumstances import (
     IN_COMPILED,
     IN_FIRST,
     IN_GRAPH,
+    IN_LAUNCHER,
     IN_MODULE,
     ONE_STREAM,
     RECORDS,
@@ -186,6 +187,11 @@ class DeviceStarved(RankRule):
             "It is spread over what the program marks inside of that: record Python stacks (with_stack=True) to see "
             "what the host does there. What the next launch does not need can then go to another thread, or to where "
             "the device still has work queued.",
+        ),
+        Advice(
+            f"{IN_LAUNCHER} host work",
+            "This is the launcher of a kernel language, which looks at the arguments of each call anew, as no other "
+            "thread can: replay the calls as a CUDA graph, or launch fewer and larger kernels.",
         ),
         Advice(
             f"{IN_MODULE} host work",

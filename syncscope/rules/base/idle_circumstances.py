@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from syncscope.advice import UNCACHED
 from syncscope.rules.base.first_uses import is_before_first_launches, is_in_ops_that_launch_first
 from syncscope.rules.base.host_math import ON_CPU, computes_on_cpu
@@ -38,6 +40,13 @@ IN_GRAPH = "in-graph"
 
 IN_MODULE = "in-module"
 """The name for host work inside of a module that is called."""
+
+IN_LAUNCHER = "in-launcher"
+"""The name for host work of a kernel language on its way to the next kernel."""
+
+LAUNCHERS = re.compile(r"(?:^|/)(?:triton/(?:runtime|backends)|numba/cuda)/")
+"""In the names of files of kernel languages that prepare each call of a kernel: what types its arguments have, which
+version of it that asks for, and how it is launched."""
 
 UNSEEN, BEFORE_FIRST, IN_FIRST = "unseen", "before-first", "in-first"
 """The names for host work most of which nothing in the trace names, for such that is before first launches, and for
@@ -87,4 +96,7 @@ def name_host_work(timeline: Timeline) -> list[str]:
         return [UNSEEN, *([BEFORE_FIRST] if is_before_first_launches(timeline, "host work") else [])]
     if found.spread:
         return [SPREAD]
+    at = found.place.at
+    if at is not None and LAUNCHERS.search(at.file):
+        return [IN_LAUNCHER]
     return [IN_MODULE] if found.place.runs_through(MODULE_CALL) else []
