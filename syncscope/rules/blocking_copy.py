@@ -16,7 +16,7 @@ from syncscope.advice import (
     VALUES_TO_HOST,
     Advice,
 )
-from syncscope.rules.base.ends import LAST, is_result
+from syncscope.rules.base.ends import LAST, is_alone, is_result
 from syncscope.rules.base.groups import Group
 from syncscope.rules.base.program import moves_weights_once, name_copied
 from syncscope.rules.base.question import Intervention
@@ -50,8 +50,8 @@ class BlockingCopy(WaitRule):
 
     From pageable memory `non_blocking=True` still blocks (see CPY201). Pinning in the main thread just before the copy
     costs the host a copy of its own (see CPY202). Weights that are moved once are a note, as is the last copy to the
-    host of a trace without steps, or of one step: nothing follows it. Where the device is the bottleneck, the wait
-    itself costs little.
+    host of a trace without steps, or of one step: nothing follows it. One that is all a trace asks of the device is a
+    warning. Where the device is the bottleneck, the wait itself costs little.
     """
 
     code = "SYN101"
@@ -100,7 +100,10 @@ class BlockingCopy(WaitRule):
             yield "unseen"
 
     def severity_of(self, group: Group) -> Severity:
-        return "note" if is_result(group) or moves_weights_once(group) else super().severity_of(group)
+        if is_result(group) or moves_weights_once(group):
+            return "note"
+        severity = super().severity_of(group)
+        return "warning" if severity == "error" and is_alone(group) else severity
 
     def message(self, group: Group) -> str:
         direction, memory = _copied(group)

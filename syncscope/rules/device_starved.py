@@ -17,9 +17,11 @@ from syncscope.rules.base.idle_circumstances import (
     IN_COMPILED,
     IN_FIRST,
     IN_GRAPH,
+    IN_LAUNCHER,
     IN_MODULE,
     ONE_STREAM,
     RECORDS,
+    SPREAD,
     UNSEEN,
     name_circumstances,
     name_host_work,
@@ -179,6 +181,17 @@ class DeviceStarved(RankRule):
             "Nothing in the trace names most of the work that the host does there: record Python stacks "
             "(with_stack=True), or mark the parts of the step (record_function). What the next launch does not need "
             "can then go to another thread, or to where the device still has work queued.",
+        ),
+        Advice(
+            f"{SPREAD} host work",
+            "It is spread over what the program marks inside of that: record Python stacks (with_stack=True) to see "
+            "what the host does there. What the next launch does not need can then go to another thread, or to where "
+            "the device still has work queued.",
+        ),
+        Advice(
+            f"{IN_LAUNCHER} host work",
+            "This is the launcher of a kernel language, which looks at the arguments of each call anew, as no other "
+            "thread can: replay the calls as a CUDA graph, or launch fewer and larger kernels.",
         ),
         Advice(
             f"{IN_MODULE} host work",

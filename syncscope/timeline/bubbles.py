@@ -143,10 +143,12 @@ def when_busy(
     calls: Calls, waits: Waits, copies: Copies, loads: Loads, warm_ups: WarmUps, idle: Union, *marks: Marks
 ) -> dict[str, Union]:
     """When the host does what explains idle time, by cause; ``idle`` is when it does nothing (``host_idle``), ``marks``
-    are the annotations and the recorded calls."""
+    are the annotations and the recorded calls. Who loads or warms up counts in a thread that launches kernels, in a
+    trace without kernels in one that copies."""
     memory = waits.take(~is_wait(waits.kind))
     staged = copies.take((copies.memory == "pageable") & (copies.launch >= 0))
     launching = calls.tid[calls.do(LAUNCHES)]
+    launching = launching if len(launching) else calls.tid[calls.do(COMMANDS)]
     loads = loads.take(are_among(loads.tid, launching))
     warm_ups = warm_ups.take(are_among(warm_ups.tid, launching))
     of_hosts, collectives = find_marks(HOST_COLLECTIVE, *marks), find_marks(COLLECTIVE, *marks)

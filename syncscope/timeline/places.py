@@ -16,7 +16,7 @@ import numpy as np
 from syncscope.schema.findings import Frame, Site, SiteSource
 from syncscope.schema.recording import HazardEvent, RecordedFrame, Recording, SiteEvent
 from syncscope.timeline.annotations import find_annotations
-from syncscope.timeline.intervals import Bools, Ints
+from syncscope.timeline.intervals import Bools, Ints, Union
 from syncscope.timeline.matching import Warned, match_calls, match_warnings
 from syncscope.timeline.python_stacks import PythonStacks, is_user
 from syncscope.timeline.tables import Marks, Objects, Waits, objects
@@ -168,6 +168,19 @@ class Places:
     def of_busiest_annotations(self, ts: Ints, end: Ints, tid: Ints) -> Ints:
         """Places (n,) of the innermost annotations that take half of intervals on their thread, 0 where none does."""
         return self._of_marks(self._annotations.nesting.busiest(tid, ts, end))
+
+    def annotations_around(self, ts: Ints, end: Ints, tid: Ints) -> list[tuple[str, ...]]:
+        """For each interval (n,) the innermost annotation that takes half of it, and those around that, outermost
+        first; ``()`` where none does."""
+        table, nesting = self._annotations.table, self._annotations.nesting
+        rows = nesting.busiest(tid, ts, end)
+        chains = {row: tuple(table.name[i] for i in reversed(list(nesting.chain(row)))) for row in set(rows.tolist())}
+        return [chains[row] for row in rows.tolist()]
+
+    def annotated(self, name: str) -> Union:
+        """When annotations of a name are open."""
+        mine = self._annotations.table.take(self._annotations.table.name == name)
+        return Union(mine.ts, mine.end)
 
     def of_annotations(self, ts: Ints, end: Ints, tid: Ints) -> Ints:
         """Places (n,) by the innermost annotation around intervals on their thread, 0 where there is none."""

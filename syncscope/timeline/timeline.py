@@ -276,6 +276,15 @@ class Tables:
         asks keeps it here, since one bubble is asked for under several causes."""
         return np.full(len(self.bubbles), -1, dtype=np.int64)
 
+    def annotations_around(self, ts: Ints, end: Ints, tid: Ints) -> list[tuple[str, ...]]:
+        """For each interval (n,) of a thread, the innermost annotation that takes half of it, and those around that,
+        outermost first."""
+        return self._places.annotations_around(ts, end, tid)
+
+    def annotated(self, name: str) -> Union:
+        """When annotations that are places of this name are open."""
+        return self._places.annotated(name)
+
     def backward_places(self, ts: Ints) -> Ints:
         """Which of ``places`` is the call of backward that runs at each time (n,), 0 where none does."""
         return self._places.of_backward(ts, ts)

@@ -31,6 +31,17 @@ def test_values_that_are_copied_one_by_one_are_better_copied_at_once() -> None:
     assert "just before the values are read" in found.fix
 
 
+@pytest.mark.parametrize(("more", "severity"), [(0, "warning"), (1, "error")])
+def test_a_copy_that_is_all_a_trace_asks_of_the_device_is_a_warning(more: int, severity: str) -> None:
+    builder = TraceBuilder()
+    for number in range(1 + more):
+        at = 1000 * number
+        builder.op("aten::to", at, 900).copy("HtoD", call=(at + 8, 400), runs=(at + 12, 390), memory="pageable")
+        builder.stream_sync(at + 410, 400, record=True)
+    (found,) = findings(builder, "SYN101")
+    assert (found.severity, found.count) == (severity, 1 + more)
+
+
 @pytest.mark.parametrize(("framed", "counts"), [(True, [3]), (False, [2, 1])])
 def test_copies_of_one_function_are_one_finding_whether_contiguous_or_not(framed: bool, counts: list[int]) -> None:
     builder = TraceBuilder()

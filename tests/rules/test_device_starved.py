@@ -15,9 +15,11 @@ from syncscope.rules.base.idle_circumstances import (
     IN_COMPILED,
     IN_FIRST,
     IN_GRAPH,
+    IN_LAUNCHER,
     IN_MODULE,
     ONE_STREAM,
     RECORDS,
+    SPREAD,
     UNSEEN,
 )
 from syncscope.rules.base.program import BESIDE_COMPILED, COMPILED, PARTLY
@@ -142,17 +144,29 @@ def test_every_cause_has_its_fix_and_its_sentence():
         IN_COMPILED,
         IN_FIRST,
         IN_GRAPH,
+        IN_LAUNCHER,
         IN_MODULE,
         ON_CPU,
         ONE_STREAM,
         PARTLY,
         RECORDS,
+        SPREAD,
         UNSEEN,
     )
     by_circumstance = {DeviceStarved().advise(one, *cause.split()) for one in about for cause in CAUSES}
     both = DeviceStarved().advise(UNSEEN, BEFORE_FIRST, "host", "work")
     assert {both} | advised | by_circumstance == {one.sentence for one in DeviceStarved.advice}
     assert (len(advised), len(advised | by_circumstance)) == (len(CAUSES), len(CAUSES) + len(about))
+
+
+def test_the_launcher_of_a_kernel_language_is_not_work_for_another_thread():
+    builder = TraceBuilder().frame("model.py", 3, "step", 0, 1000).launch("a", call=(1, 5), runs=(10, 20))
+    builder.frame("<site-packages>/triton/runtime/jit.py", 563, "run", 50, 700).launch(
+        "b", call=(700, 5), runs=(710, 9)
+    )
+    (found,) = findings(builder, "OVL303")
+    assert found.site is not None and found.site.function == "step" and "jit.py" in found.message
+    assert "CUDA graph" in found.fix and "Move the work" not in found.fix
 
 
 def test_the_function_that_the_host_is_in_lends_its_line_where_frames_know_it():
@@ -289,7 +303,7 @@ def test_a_fix_that_is_not_for_the_longest_cause_says_so():
     longest, own = idle.causes[0], main_cause(idle)
     assert longest.cause == "wait" and own is not None and own.cause == "host work"
     assert idle.message.endswith("; the fix is for host work, since the longest cause has findings of its own")
-    assert idle.fix.startswith("Move the work")
+    assert idle.fix.startswith("Nothing in the trace names most of the work")
 
 
 @pytest.mark.parametrize(("calls", "told"), [(2, True), (1, False)])

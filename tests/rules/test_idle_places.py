@@ -40,6 +40,26 @@ def test_the_annotation_in_which_the_host_is_for_most_of_a_bubble_is_named_thoug
     assert found.annotation == "encode"
 
 
+def marked(*names: str, around: float) -> TraceBuilder:
+    """A step of ``around`` µs, marked in parts of 1 ms in which the device waits for the host, then as long without."""
+    builder = TraceBuilder().annotation("run", 0, 10_000).annotation("step", 0, around)
+    for number, name in enumerate(names):
+        start = 10 + 1000 * number
+        builder.annotation(name, start, 980).launch("k", call=(start + 900, 5), runs=(start + 910, 20))
+    return builder.launch("rest", call=(5000, 5), runs=(5010, 4990))
+
+
+def test_of_marks_that_share_the_host_the_one_around_them_is_named() -> None:
+    (found,) = findings(marked("read", "decode", "scale", "crop", around=4500), "OVL303")
+    assert found.annotation == "step" and found.message.endswith("all of the host work in step")
+    assert "with_stack=True" in found.fix and "record_function" not in found.fix
+
+
+def test_a_mark_around_all_that_is_recorded_is_no_place() -> None:
+    (found,) = findings(marked("read", "decode", "scale", "crop", around=9990), "OVL303")
+    assert found.annotation is None and "record_function" in found.fix
+
+
 def test_without_functions_and_annotations_the_op_is_named_that_takes_the_host() -> None:
     builder = TraceBuilder().launch("k", call=(0, 5), runs=(10, 20))
     builder.op("aten::randn", 100, 4000).op("aten::normal_", 110, 3900).op("aten::to", 4150, 50)
@@ -53,6 +73,14 @@ def test_no_op_is_named_that_takes_less_than_half() -> None:
     builder.launch("square", call=(5005, 5), runs=(5015, 20))
     (found,) = findings(builder, "OVL303")
     assert "aten::randn" not in found.message
+
+
+def test_an_op_does_not_answer_for_the_host_with_the_memory_that_it_asks_for() -> None:
+    builder = TraceBuilder().launch("k", call=(0, 5), runs=(10, 20))
+    builder.op("aten::clone", 100, 3000).call("cudaMalloc", 110, 2900)
+    builder.launch("copy", call=(5005, 5), runs=(5015, 20))
+    (found,) = findings(builder, "OVL303")
+    assert "allocation 2.9 ms" in found.message and "aten::clone" not in found.message
 
 
 def test_code_that_is_in_no_file_is_no_place() -> None:

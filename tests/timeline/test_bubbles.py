@@ -96,6 +96,19 @@ def test_data_loading_and_allocation_are_named():
     }  # fmt: skip
 
 
+def test_data_loading_is_named_where_the_program_only_copies():
+    builder = TraceBuilder().copy("HtoD", call=(0, 5), runs=(10, 90), memory="pinned")
+    builder.annotation("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", 105, 240)
+    builder.copy("HtoD", call=(390, 10), runs=(410, 90), memory="pinned")
+    assert gap(builder, 100)["data loading"] == 240
+
+
+def test_what_another_thread_loads_is_not_what_the_device_waits_for():
+    builder = base().on(77).annotation("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 105, 40)
+    builder.copy("HtoD", call=(150, 5), runs=(420, 1), memory="pinned")
+    assert "data loading" not in gap(builder, 100)
+
+
 def test_a_recorded_fetch_of_the_next_batch_is_data_loading():
     loop = ("train.py", 12, "main", "DataLoader(data)")
     builder = base().recording(0, 500).entry("DataLoader", 105, 345, loop)

@@ -48,6 +48,15 @@ def test_a_last_step_in_which_nothing_is_done_is_none() -> None:
     assert len(steps(builder.op("aten::add", 215, 1))[1]) == 3
 
 
+def test_what_lies_between_marks_that_are_open_only_in_step_is_a_step() -> None:
+    builder = TraceBuilder()
+    for number in range(3):
+        builder.launch("k", call=(100 * number, 5), runs=(100 * number + 6, 50)).step(100 * number + 90, 8)
+    steps = builder.trace().steps
+    assert steps["ts"].tolist() == [90_000, 190_000] and steps["end"].tolist() == [190_000, 290_000]
+    assert steps["number"].tolist() == [0, 1]
+
+
 def test_where_only_the_device_was_recorded_no_step_is_left_out() -> None:
     assert len(steps(TraceBuilder().steps(0, 100, 200).kernel("k", 10, 5))[1]) == 2
 

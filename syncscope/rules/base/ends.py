@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from syncscope.rules.base.groups import Group
+from syncscope.timeline.calls import COMMANDS
 from syncscope.timeline.op_chains import reads_scalar
 
 LAST = "last"
@@ -22,6 +23,14 @@ def is_result(group: Group) -> bool:
     to_host = len(copied) > 0 and bool((directions[copied] == "DtoH").all())
     called = to_host and len(group.timeline.steps) <= 1 and not reads_scalar(group.ops)
     return called and _nothing_follows(group)
+
+
+def is_alone(group: Group) -> bool:
+    """Whether one copy is all that somebody else's trace without steps asks of the device: nothing there shows that it
+    comes back, or is waited for."""
+    timeline = group.timeline
+    others = timeline.trace.recording is not None or len(timeline.steps) > 0
+    return not others and len(group.rows) == 1 and int(timeline.calls.do(COMMANDS).sum()) == 1
 
 
 def _nothing_follows(group: Group) -> bool:

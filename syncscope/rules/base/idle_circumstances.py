@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from syncscope.advice import UNCACHED
+from syncscope.patterns import compile_later
 from syncscope.rules.base.first_uses import is_before_first_launches, is_in_ops_that_launch_first
 from syncscope.rules.base.host_math import ON_CPU, computes_on_cpu
 from syncscope.rules.base.idle_places import find_idle_place
@@ -39,9 +40,19 @@ IN_GRAPH = "in-graph"
 IN_MODULE = "in-module"
 """The name for host work inside of a module that is called."""
 
+IN_LAUNCHER = "in-launcher"
+"""The name for host work of a kernel language on its way to the next kernel."""
+
+LAUNCHERS = compile_later(r"(?:^|/)(?:triton/(?:runtime|backends)|numba/cuda)/")
+"""In the names of files of kernel languages that prepare each call of a kernel: what types its arguments have, which
+version of it that asks for, and how it is launched."""
+
 UNSEEN, BEFORE_FIRST, IN_FIRST = "unseen", "before-first", "in-first"
 """The names for host work most of which nothing in the trace names, for such that is before first launches, and for
 what lies in the ops that make them."""
+
+SPREAD = "spread"
+"""The name for host work that several marks of the program inside of one share."""
 
 GRAPH_LAUNCH, BESIDE_GRAPH = "graph-launch", "beside-graph"
 """The names for a device that waits mostly for the launch of a graph, and for one that waits for other launches in a
@@ -82,4 +93,9 @@ def name_host_work(timeline: Timeline) -> list[str]:
     found = find_idle_place(timeline, "host work")
     if found is None:
         return [UNSEEN, *([BEFORE_FIRST] if is_before_first_launches(timeline, "host work") else [])]
+    if found.spread:
+        return [SPREAD]
+    at = found.place.at
+    if at is not None and LAUNCHERS.search(at.file):
+        return [IN_LAUNCHER]
     return [IN_MODULE] if found.place.runs_through(MODULE_CALL) else []

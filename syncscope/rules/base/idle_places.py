@@ -55,6 +55,8 @@ class IdlePlace(msgspec.Struct, frozen=True):
     """Of the bubbles' time."""
     op: str = ""
     """The outermost op that takes most of it, where neither a function nor an annotation is known."""
+    spread: bool = False
+    """Whether the annotation holds others that share it."""
 
     def share_in_words(self) -> str:
         return "all" if self.share >= ALL else percent(self.share, 1.0)
@@ -96,7 +98,9 @@ def find_idle_place(timeline: Timeline, *causes: str) -> IdlePlace | None:
         return _most(places, weights)
     found = _innermost(places, weights, longest, _shares(timeline, main))
     if found is None and HOST_WORK in causes and not any(place.chain for place in places):
-        return _of_op(timeline, ts, ended, tid, int(due[rows].sum()))
+        found = _of_op(timeline, ts, ended, tid, due[rows])
+    if found is None and not any(place.chain for place in places):
+        return _of_marks_around(timeline, ts, ended, tid, due[rows])
     return found
 
 
@@ -117,22 +121,46 @@ def _is_of_nobody(place: Place) -> bool:
     return all(frame.file.startswith(COMMON) for frame in place.chain)
 
 
-def _of_op(timeline: Timeline, ts: Ints, end: Ints, tid: Ints, whole: int) -> IdlePlace | None:
-    """The outermost op in which the host is for most of some intervals of its threads (ns), ``whole`` ns of which
-    count."""
+def _of_op(timeline: Timeline, ts: Ints, end: Ints, tid: Ints, due: Ints) -> IdlePlace | None:
+    """The outermost op in which the host is for most of what is ``due`` (ns) of some intervals of its threads. The rest
+    of an interval has other causes, such as memory that an op asks for, so an op has at least what does not fit
+    there."""
     outer = timeline.ops.take(timeline.ops.nesting.parent < 0)
     inside: Counter[str] = Counter()
     for thread in different(tid).tolist():
         ops = outer.take(outer.tid == thread)
-        for begin, until in zip(ts[tid == thread].tolist(), end[tid == thread].tolist(), strict=True):
+        mine = tid == thread
+        for begin, until, own in zip(ts[mine].tolist(), end[mine].tolist(), due[mine].tolist(), strict=True):
             rows = slice(int(np.searchsorted(ops.end, begin)), int(np.searchsorted(ops.ts, until)))
             taken = np.minimum(ops.end[rows], until) - np.maximum(ops.ts[rows], begin)
+            by_name: Counter[str] = Counter()
             for name, ns in zip(ops.name[rows].tolist(), taken.tolist(), strict=True):
-                inside[name] += ns
+                by_name[name] += ns
+            others = max(until - begin - own, 0)
+            inside.update({name: ns - others for name, ns in by_name.items() if ns > others})
     if not inside:
         return None
-    name, ns = inside.most_common(1)[0]
+    (name, ns), whole = inside.most_common(1)[0], int(due.sum())
     return IdlePlace(NOWHERE, ns / whole, name) if ns >= MAIN_SHARE * whole else None
+
+
+def _of_marks_around(timeline: Timeline, ts: Ints, end: Ints, tid: Ints, due: Ints) -> IdlePlace | None:
+    """The innermost annotation that has, with those inside of it, most of what is ``due`` (ns) of some intervals. One
+    that is open nearly all the time says nothing."""
+    behind: Counter[str] = Counter()
+    depth: dict[str, int] = {}
+    for chain, ns in zip(timeline.annotations_around(ts, end, tid), due.tolist(), strict=True):
+        for level, name in enumerate(chain):
+            if name not in chain[:level]:
+                behind[name] += ns
+                depth[name] = max(level, depth.get(name, 0))
+    begin, until = timeline.span or (0, 0)
+    whole = int(due.sum())
+    common = sorted((one for one, ns in behind.items() if ns >= MAIN_SHARE * whole), key=lambda one: -depth[one])
+    for name in common:
+        if timeline.annotated(name).clipped(begin, until).length < EVERYWHERE * (until - begin):
+            return IdlePlace(Place(annotation=name), behind[name] / whole, spread=True)
+    return None
 
 
 def _most(places: list[Place], weights: Ints) -> IdlePlace | None:

@@ -34,6 +34,9 @@ _MOST_ALIKE = 0.9
 _TAIL = 0.5
 """Share of the other steps' length below which a last step without work is no step."""
 
+_MOST_OF_IT = 0.5
+"""Marks of steps take more than this share of the time from the first to the last, where they are the steps."""
+
 _FETCH = compile_later(r"DataLoader|DataPipe")
 """In the names of annotations in which a loader fetches a batch: it does more work in some turns than in others."""
 
@@ -62,7 +65,8 @@ def find_steps(tables: Tables, recording: Recording | None, base_ns: int, pid: i
     optimisers to the next, or the batches that a server marks, or what the device repeats where that is certain."""
     if recording is not None and len(recording.steps.boundaries_ns) > 1:
         return FoundSteps(_recorded_steps(recording.steps, base_ns), recording.steps.source)
-    table = _without_tail(_profiler_steps(tables.annotations, pid), tables)
+    marks = _profiler_steps(tables.annotations, pid)
+    table = _without_tail(_between(marks) if _cover_little(marks) else marks, tables)
     if len(table):
         return FoundSteps(table, "profiler")
     if recording is not None:
@@ -104,6 +108,20 @@ def _profiler_steps(annotations: Rows, pid: int | None) -> Rows:
         rows = rows.take(rows["tid"] == most_common(rows["tid"]))
     numbers = np.array([int(match[1]) if match else -1 for match in matches], dtype=np.int64)
     return _step_table(rows["ts"], rows["end"], numbers[rows.texts["name"].codes], rows["tid"])
+
+
+def _cover_little(marks: Rows) -> bool:
+    """Whether several marks of steps take little of the time from the first to the end of the last: each was open only
+    while ``step()`` ran, and what a step does lies between them."""
+    if len(marks) < 2:
+        return False
+    return bool(marks["dur"].sum() < _MOST_OF_IT * (marks["end"].max() - marks["ts"].min()))
+
+
+def _between(marks: Rows) -> Rows:
+    """A step from the begin of each mark to that of the next."""
+    marks = marks.take(np.argsort(marks["ts"], kind="stable"))
+    return _step_table(marks["ts"][:-1], marks["ts"][1:], marks["number"][:-1], marks["tid"][:-1])
 
 
 def _without_tail(table: Rows, tables: Tables) -> Rows:
