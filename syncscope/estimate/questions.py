@@ -78,7 +78,7 @@ def remove_read(study: Study, hit: Hit) -> Question:
     waits, read = study.waits(hit), items[copies.bytes <= SMALL_READ].tolist()
     edits = {item: Edit(free=True) for item in waits}
     edits |= {item: Edit(own=0.0, gone=True, free=True) for item in read}
-    made = without_conditions(study, copies) | without_extremes(study, hit)
+    made = without_conditions(study, hit) | without_extremes(study, hit)
     return combine([edits | made, without_call(study, read, waits)])
 
 
