@@ -36,7 +36,7 @@ KINDS = {
 }
 """A letter for each kind of kernel in a check."""
 
-CHECKS = re.compile("l+r|l{3,4}apsll|l{4,5}slll|lx|l{6}alappaml")
+CHECKS = re.compile("l+r|l{3,4}apsll|l{4,5}slll|lx|l{6}(?:al|la)appaml")
 """The kernels of a check that hold more than comparisons, the last first: whole numbers, a simplex, one-hot vectors,
 the standard deviations of ``normal``, and ``allclose``."""
 

@@ -27,7 +27,8 @@ TIMES = "void at::native::vectorized_elementwise_kernel<4, at::native::BinaryFun
 LEFT = "void at::native::vectorized_elementwise_kernel<4, at::native::remainder_kernel_cuda(float, float)>(int)"
 SIMPLEX = (COMPARE, ALL, SUM, ADD, ABS, COMPARE, COMPARE, ALL)
 """``torch.all(value >= 0, dim=-1) & ((value.sum(-1) - 1).abs() < 1e-6)`` and its ``all()``."""
-CLOSE = (COMPARE, TIMES, ABS, ADD, ADD, ABS, COMPARE, ABS, COMPARE, COMPARE, COMPARE, COMPARE, COMPARE, ALL)
+CLOSE = (COMPARE, TIMES, ABS, ADD, ADD, ABS, ABS, COMPARE, COMPARE, COMPARE, COMPARE, COMPARE, COMPARE, ALL)
+"""``isclose`` and its ``all()``: the fifth and sixth are the difference, the four behind them whether it is finite."""
 LIBRARY = "lib/python3.12/site-packages/torch/distributions/distribution.py"
 
 
