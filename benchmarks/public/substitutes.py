@@ -79,6 +79,13 @@ def make_no_window(folder: Path) -> None:
     )
 
 
+def make_no_drawings(folder: Path) -> None:
+    """As much of matplotlib as a program imports that draws nothing."""
+    (folder / "matplotlib").mkdir(parents=True)
+    (folder / "matplotlib/__init__.py").write_text("")
+    (folder / "matplotlib/pyplot.py").write_text("")
+
+
 SUBSTITUTES: dict[str, Callable[[Path], None]] = {
     "byte_tokenizer": make_byte_tokenizer,
     "one_process": make_one_process,
@@ -86,4 +93,5 @@ SUBSTITUTES: dict[str, Callable[[Path], None]] = {
     "silent_loggers": make_silent_loggers,
     "old_gym": make_old_gym,
     "no_window": make_no_window,
+    "no_drawings": make_no_drawings,
 }

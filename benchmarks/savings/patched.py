@@ -28,7 +28,12 @@ MET = frozenset({
     "language-model-tutorial", "gan-workers", "mnist-workers", "siamese-workers", "wgan-gp", "cgan", "dcgan",
     "fast-neural-style", "gan", "infogan", "tcn-copying", "vae",
 })  # fmt: skip
-"""... and after those, but before those of 2026-11-23, 05:14. The others have a third contact."""
+"""... and after those, but before those of 2026-11-23, 05:14. The others have a third contact, ..."""
+
+MET_SEVENTH = frozenset({"stargan", "char-rnn", "sasrec", "srgnn", "gpt2", "bigram"})
+"""... but for these, whose patches were written on 2026-11-26 from 11:50, before any run of theirs."""
+
+CONTACTS = dict.fromkeys(RECORDED, 0) | dict.fromkeys(MET, 1) | dict.fromkeys(MET_SEVENTH, 7)
 
 
 PARTS = 8
@@ -83,7 +88,7 @@ class Patched:
         return Pair(
             self.name, "patched", (), self.question, self.kind, self.findings, fresh=True, patched=True,
             asked=self.asked, newest=self.name not in SEEN,
-            contact=0 if self.name in RECORDED else 1 if self.name in MET else 3, backwards=self.backwards,
+            contact=CONTACTS.get(self.name, 3), backwards=self.backwards,
         )  # fmt: skip
 
 
@@ -101,6 +106,17 @@ SHAKESPEARE = (
     "config/train_shakespeare_char.py --max_iters=100000 --eval_interval=100000 --eval_iters=1 --log_interval=1"
     " --compile=False"
 )
+FACES = (
+    "--dataset RaFD --rafd_image_dir {data}/imagefolder/train --rafd_crop_size 96 --image_size 64 --c_dim 10"
+    " --num_workers 4 --num_iters 100000 --sample_step 100000 --model_save_step 100000 --use_tensorboard False"
+)
+SUBWORDS = (
+    "gpt2 train --train_corpus {data}/subwords/train.txt --eval_corpus {data}/subwords/eval.txt --vocab_path"
+    " {data}/subwords/vocabulary.txt --layers 4 --heads 4 --dims 256 --batch_train 32 --batch_eval 32"
+    " --total_steps 100000 --eval_steps 100000 --save_steps 100000"
+)
+D_LOSSES = tuple(f"d_loss_{name}.item()" for name in ("real", "fake", "cls", "gp"))
+G_LOSSES = tuple(f"g_loss_{name}.item()" for name in ("fake", "rec", "cls"))
 NAMES = "--device cuda --max-steps 100000 --batch-size 512 --n-embd 256 --n-embd2 256 --n-head 8 --n-layer 6"
 
 MORE = tuple(
@@ -182,6 +198,18 @@ PATCHED = (
             kind="transform", asked=FIRST_WORKERS, settle=40, timed=160, backwards=2),
     Patched("aae-workers", "aae", "more workers", (), kind="transform", asked=FIRST_WORKERS, settle=40, timed=160,
             backwards=2),
+    Patched("stargan", "stargan", "all waits removed", waits(*D_LOSSES, *G_LOSSES), FACES, settle=24, timed=120,
+            backwards=1.2),
+    Patched("char-rnn", "char-rnn", "wait removed", waits("loss.item()"),
+            data={"data/shakespeare.txt": "wikitext/valid.txt"}),
+    Patched("sasrec", "sasrec", "wait removed", waits("loss.item()"),
+            "--dataset ratings --train_dir default --maxlen 50 --num_epochs 1000 --device cuda --batch_size 64",
+            timed=120),
+    Patched("srgnn", "srgnn", "all waits removed", waits("variable.cuda()"),
+            "--dataset sample --epoch 30 --batchSize 20", timed=120),
+    Patched("gpt2", "gpt2", "allocator sync gone", (Named("SYN106", "torch.cuda.empty_cache()"),), SUBWORDS,
+            {"src/matplotlib": "no_drawings/matplotlib"}, timed=80),
+    Patched("bigram", "bigram", "all waits removed", waits("x.to(device)", "y.to(device)"), timed=160),
 )  # fmt: skip
 """All of them, the most wanted first."""
 

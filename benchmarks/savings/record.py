@@ -167,7 +167,9 @@ def prove_patched(options: argparse.Namespace, deadline: float) -> None:
     wanted = [
         one
         for one in PATCHED
-        if (not only or one.name in only) and not all(trace.exists() for trace in traces(one.pair, "windows", out))
+        if (not only or one.name in only)
+        and options.contact in (None, one.pair.contact)
+        and not all(trace.exists() for trace in traces(one.pair, "windows", out))
     ]
     place = Place(options.programs.resolve(), options.data.resolve(), options.work.resolve(), Path.cwd(), ("--stop",))
     prove(wanted, place, out, options.processes, options.at_once, deadline)
@@ -180,7 +182,9 @@ def main() -> int:
     parser.add_argument("--ranks", type=int, default=1, help="pairs of so many ranks")
     parser.add_argument("--seconds", type=float, default=1e9, help="begin nothing new after so many")
     parser.add_argument("--new", action="store_true", help="the fresh pairs instead, and the patched programs")
-    parser.add_argument("--contact", type=int, help="with --new: only the pairs of this contact")
+    parser.add_argument(
+        "--contact", type=int, help="with --new: only the pairs, and the patched programs, of this contact"
+    )
     parser.add_argument("--programs", type=Path, help="with --new: the folder with the clones of public programs")
     parser.add_argument("--data", type=Path, help="with --new: the folder that benchmarks.public.data filled")
     parser.add_argument("--work", type=Path, default=Path("/tmp/patched"), help="for copies of the clones")

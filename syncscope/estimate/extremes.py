@@ -44,11 +44,11 @@ def _reads(study: Study, hit: Hit) -> list[int]:
 
 def _found_for(study: Study, copy: int) -> int:
     """The launch right before a copy that finds what it brings; −1 for another."""
-    before = next(_launches_before(study, copy), -1)
+    before = next(launches_before(study, copy), -1)
     return before if before >= 0 and EXTREMES.search(study.names[before]) else -1
 
 
-def _launches_before(study: Study, copy: int) -> Iterator[int]:
+def launches_before(study: Study, copy: int) -> Iterator[int]:
     """The launches of the same thread and step before a copy, up to a wait, the last first."""
     items = study.program.items
     for item in range(copy - 1, -1, -1):

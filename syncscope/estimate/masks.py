@@ -32,6 +32,12 @@ PICKS = compile_later(r"index|gather")
 ADDS_UP = "indexing_backward"
 """The last kernel of the backward of picking; the one of ``torch.where`` takes its place."""
 
+PICKED, ADDED = compile_later(r"OpaqueType<(\d+)>"), compile_later(r"indexing_backward\w*<(?:c10::)?(\w+)[,>]")
+"""In the names of the kernels that pick: how many bytes a value has; and of those that add up: of what type it is."""
+
+TYPES = {"double": 8, "float": 4, "Half": 2, "BFloat16": 2}
+"""How many bytes a gradient of a type has."""
+
 CLEARS = "FillFunctor"
 """The kernel that makes the zeros in which a backward adds gradients up."""
 
@@ -52,8 +58,10 @@ class _Picking(NamedTuple):
     """From the first kernel that counts to the last one that makes indices; of a backward, to the one before
     ``ADDS_UP``, from ``WRAPS`` on where it has the indices."""
     backward: bool
-    picks: int = -1
-    """The kernel that a forward picks by."""
+    picks: int
+    """The kernel that a forward picks by, or a backward adds up with."""
+    size: int | None
+    """Bytes of a value that it picks or adds up, where its name tells."""
 
 
 def without_indices(study: Study, waits: Sequence[int]) -> Edits:
@@ -74,14 +82,20 @@ def without_indices(study: Study, waits: Sequence[int]) -> Edits:
 
 
 def _pair(every: list[_Picking]) -> Iterator[tuple[_Picking, _Picking]]:
-    """Each forward with its backward, the first with the last. None in steps that do not have one for each: which
-    masks have none is not known there."""
+    """Each forward with its backward, the first with the last. None in steps that do not have one for each, but for
+    forwards that pick what no backward adds up, as labels: which masks have none is not known there."""
     for step in dict.fromkeys(one.step for one in every):
         mine = [one for one in every if one.step == step]
-        forwards = [one for one in mine if not one.backward]
         backwards = [one for one in reversed(mine) if one.backward]
+        sizes = {one.size for one in backwards}
+        forwards = [one for one in mine if not one.backward and _may_have_one(one.size, sizes)]
         if len(backwards) == len(forwards):
             yield from zip(forwards, backwards, strict=True)
+
+
+def _may_have_one(size: int | None, sizes: set[int | None]) -> bool:
+    """Whether what picks values of a ``size`` may have one of the backwards that add up values of some ``sizes``."""
+    return size is None or None in sizes or size in sizes
 
 
 def _find_pickings(study: Study) -> list[_Picking]:
@@ -106,14 +120,23 @@ def _picking(study: Study, wait: int, whole: list[int], backward: bool) -> _Pick
     """A forward with the kernel that it picks by, or a backward with the zeros that it adds gradients up in."""
     items = study.program.items
     step = int(items.step[whole[0]])
+    picks = next(item for item in _around(study, whole[-1], 1) if items.stream[item] >= 0)
+    size = _size(study.names[picks])
     if not backward:
-        picks = next(item for item in _around(study, whole[-1], 1) if items.stream[item] >= 0)
-        return _Picking(wait, step, whole, backward, picks)
+        return _Picking(wait, step, whole, backward, picks, size)
     before = [item for item in _around(study, whole[0], -1) if items.chain[item] == items.chain[whole[0]]]
     clears = next((place for place, item in enumerate(before) if items.stream[item] >= 0), None)
     if clears is not None and CLEARS in study.names[before[clears]]:
         whole = [*before[clears::-1], *whole]
-    return _Picking(wait, step, whole, backward)
+    return _Picking(wait, step, whole, backward, picks, size)
+
+
+def _size(name: str) -> int | None:
+    """Bytes of a value that a kernel picks or adds up; ``None`` where its name does not tell."""
+    picked, added = PICKED.search(name), ADDED.search(name)
+    if picked:
+        return int(picked[1])
+    return TYPES.get(added[1]) if added else None
 
 
 def _adding_up(study: Study) -> list[int]:

@@ -78,15 +78,13 @@ def remove_read(study: Study, hit: Hit) -> Question:
     waits, read = study.waits(hit), items[copies.bytes <= SMALL_READ].tolist()
     edits = {item: Edit(free=True) for item in waits}
     edits |= {item: Edit(own=0.0, gone=True, free=True) for item in read}
-    made = without_conditions(study, copies) | without_extremes(study, hit)
+    made = without_conditions(study, hit) | without_extremes(study, hit)
     return combine([edits | made, without_call(study, read, waits)])
 
 
 def keep_shape(study: Study, hit: Hit) -> Question:
-    """The size of a result is known: nothing waits for it or looks for the range that tells it, and a mask that keeps
-    its shape is not made indices."""
-    extremes, indices = without_extremes(study, hit), without_indices(study, study.waits(hit))
-    return combine([remove_wait(study, hit), extremes, indices])
+    """The size of a result is known, so it is not read, and a mask that keeps its shape is not made indices."""
+    return combine([remove_read(study, hit), without_indices(study, study.waits(hit))])
 
 
 def copy_asynchronously(study: Study, hit: Hit) -> Question:

@@ -57,6 +57,29 @@ def test_a_mask_without_a_backward_may_be_a_filter_and_loses_the_wait_only() -> 
     assert kernels_gone(masked(BEGIN, SELECT, PICK, OTHER)) == []
 
 
+LABELS = "void at::native::index_elementwise_kernel<128, 4, index_kernel_impl<at::native::OpaqueType<8> > >(int)"
+SCORES = LABELS.replace("<8>", "<4>")
+
+
+@pytest.mark.parametrize(("other", "expected"), [(LABELS, 2), (SCORES, 0)], ids=["labels", "other scores"])
+def test_a_mask_that_also_picks_labels_has_a_backward_for_its_scores(other: str, expected: int) -> None:
+    """Which of two picks of scores has the one backward is not known."""
+
+    def draw(builder: TraceBuilder, at: float) -> None:
+        for last in ((SCORES,), (other,), (SORT, ADD_UP)):
+            builder.launch(OTHER, call=(at + 10, 9), runs=(at + 21, 2))
+            builder.launch(COUNT, call=(at + 20, 9), runs=(at + 30, 2))
+            builder.op("aten::nonzero", at + 30, 20)
+            builder.copy("DtoH", call=(at + 31, 5), runs=(at + 37, 2), memory="pinned", bytes=4)
+            builder.stream_sync(at + 37, 6)
+            for number, kernel in enumerate((BEGIN, SELECT, *last)):
+                builder.launch(kernel, call=(at + 50 + 10 * number, 9), runs=(at + 61 + 10 * number, 2))
+            at += 200
+
+    one = study(each_step(draw))
+    assert kernels_gone(one).count(BEGIN) == expected
+
+
 def test_the_step_gets_shorter_by_the_launches() -> None:
     one = masked(BEGIN, SELECT, PICK, backward=(BEGIN, SELECT, OTHER, SORT, ADD_UP))
     waits = frozenset(range(len(one.timeline.waits.ts)))

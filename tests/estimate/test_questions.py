@@ -23,6 +23,7 @@ from tests.report.sample import finding
 from tests.rules.scenes import line
 
 FREE = Costs(*[0.0] * 6)
+COMPARE = "void at::native::vectorized_elementwise_kernel<4, at::native::compare_scalar_kernel<long> >(int)"
 STEPS = 4
 MIB = 1 << 20
 
@@ -94,6 +95,25 @@ def test_a_copy_to_pageable_memory_does_not_wait_in_its_call_either() -> None:
 
     one = study(each_step(draw))
     assert saved_us(one, asked(one, "SYN103")) == pytest.approx(1000 - 691, abs=10)
+
+
+def test_an_op_that_is_told_its_size_neither_reads_it_nor_checks_its_input() -> None:
+    """``repeat_interleave`` with an ``output_size``."""
+
+    def draw(builder: TraceBuilder, at: float) -> None:
+        builder.op("aten::repeat_interleave", at + 5, 80)
+        builder.copy("DtoH", call=(at + 10, 10), runs=(at + 22, 2), memory="pinned", bytes=8)
+        builder.stream_sync(at + 20, 10)
+        builder.launch(COMPARE, call=(at + 40, 5), runs=(at + 47, 2))
+        builder.copy("DtoH", call=(at + 60, 10), runs=(at + 72, 2), memory="pinned", bytes=1)
+        builder.stream_sync(at + 70, 10)
+        builder.launch("gemm", call=(at + 100, 5), runs=(at + 107, 3))
+
+    one = study(each_step(draw))
+    changes, items = asked(one, "SYN103"), one.program.items
+    gone = [item for item, edit in changes.items() if edit.gone]
+    assert sum(items.kernel[gone]) == STEPS and len(gone) == 3 * STEPS
+    assert saved_us(one, changes) > 2 * (10 + 10) + 5, "both reads, and the comparison"
 
 
 def test_a_wait_takes_the_way_to_it_and_back_from_it_with_it() -> None:

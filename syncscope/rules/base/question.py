@@ -13,7 +13,7 @@ class Intervention(Enum):
 
     REMOVE_WAIT = "the host does not wait; where the wait read no copy, what is launched next waits on the device"
     REMOVE_READ = "neither the wait nor the small copy of the value read, nor what makes a condition or range for it"
-    KEEP_SHAPE = "neither the wait for the size of a result, nor what finds a range for it, nor indices of a mask"
+    KEEP_SHAPE = "neither the read of the size of a result, nor what finds a range for it, nor indices of a mask"
     REMOVE_HOST_WORK = "no host work, call or kernel of a print or a pinning"
     REMOVE_ALLOCATION = "no calls that get memory from the driver or give it back"
     COPY_ASYNCHRONOUSLY = "the copies are from and to pinned memory, and the host does not wait for them"
