@@ -110,7 +110,7 @@ class Tally:
                 elif place.now == 1 and place.weight:  # ``begin_step`` after a step with one wait
                     weight, place.weight = place.weight, state.weight
                     place.count, place.steps, place.step = place.count + 1, place.steps + 1, phase.steps
-                    place.weighted, place.spread = place.weighted + weight, place.spread + weight * (weight - 1)
+                    place.weighted += weight
                 else:
                     place.begin_step(phase.steps, state.weight)
                 reason = here()
@@ -236,7 +236,7 @@ class Tally:
             return None
         self._kept += 1
         place = places[key] = Place(name, stack, to_device, step)
-        place.weight = min(weight, 1.0)
+        place.weight = weight
         thread = live_threads.get(threading.get_ident())  # not ``current_thread``, which would list a thread of C++'s
         place.thread = thread.name if thread is not None else None
         return place
