@@ -46,7 +46,8 @@ class Counted:
         if state is None:
             return 0
         here = 0 if self._suspended or not self._opened else phase.steps - state.since
-        return state.counted_steps + max(here, 0) * self._counts(state) or min(state.parts, phase.steps)
+        counted = state.counted_steps + max(here, 0) * self._counts(state) - state.lacking
+        return counted or min(state.parts, phase.steps)
 
     def _counts(self, state: PhaseTally) -> bool:
         """Whether the steps of a phase since its last block are counted."""

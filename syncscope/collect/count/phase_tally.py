@@ -15,6 +15,10 @@ from syncscope.schema.counting import PhaseKind
 ALWAYS: frozenset[PhaseKind] = frozenset({"start", "epoch end", "checkpoint"})
 """Phases that are rare and have no steps to draw. All of them is counted."""
 
+BEGUN: frozenset[PhaseKind] = frozenset({"evaluate", "generate", "rollout"})
+"""Phases whose steps are told when they begin, by a call or the first one of a batch: the last step of all has no end.
+"""
+
 PAUSE_NS, MOST_CUTS = 2_000_000, 4
 """Once counting has stopped because it cost too much, it goes on when so much may be spent again: twice as much after
 each step in a row that could not be counted whole, so many times."""
@@ -137,7 +141,15 @@ class PhaseTally(Weights):
     def sampled(self, counting: bool) -> Sampled:
         """What the counted steps tell of all. ``counting`` is whether those since the last block are counted."""
         here = max(self.phase.steps - self.since, 0)
-        return self.told(self.phase.steps - self.first, here * counting, here * (not counting))
+        return self.told(self.phase.steps - self.first, here * counting, here * (not counting), self.lacking)
+
+    @property
+    def lacking(self) -> int:
+        """1 where the last step, which has no end, is among the phase's steps and was not counted, else 0."""
+        if self.phase.kind not in BEGUN or self.counted_steps < 2 or 2 * self.block_counted_ns >= self.block_ns:
+            return 0
+        usual = self.time_ns / (self.phase.steps + 1)
+        return int(self.block_ns - (self.phase.steps - self.block_first) * usual >= usual / 2)
 
     def choose_weight(self) -> None:
         """A block of steps begins."""
@@ -180,6 +192,7 @@ class PhaseTally(Weights):
         self.weigh(counted, left_out)
 
     def begin_block(self) -> None:
+        self.block_first = self.phase.steps
         self.block_ns = self.block_counted_ns = 0
         self.block_followed_ns = 0.0
         self.block_cost_ns = self.block_gate_ns = 0.0

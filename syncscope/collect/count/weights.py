@@ -93,9 +93,10 @@ class Weights:
             gap = most
         self._usual_gap += GAP_MEMORY * (gap / counted - self._usual_gap)
 
-    def told(self, every: int, counted: int, left_out: int) -> Sampled:
-        """What the counted steps tell of ``every`` step. Those since the last block were ``counted``, or ``left_out``.
-        Steps that stand for themselves are no part of it."""
+    def told(self, every: int, counted: int, left_out: int, lacking: int = 0) -> Sampled:
+        """What the counted steps tell of ``every`` step. Those since the last block were ``counted``, or ``left_out``;
+        ``lacking`` of all that were seemed to be. Steps that stand for themselves are no part of it."""
+        left_out += lacking
         alone = self._alone + counted * (self.weight == ITSELF)
         pending = counted * max(self.weight - 1, 0.0)
         steps, told = every - alone, self._beside + pending
@@ -109,7 +110,7 @@ class Weights:
         return Sampled(
             share=share,
             beside=beside,
-            mean=max(steps / max(self.counted_steps + counted - alone, 1), 1.0),
+            mean=max(steps / max(self.counted_steps + counted - alone - lacking, 1), 1.0),
             spread=(share * beside) ** 2 * (self._spread + pending * self.weight) + tail * (tail + 1),
             stood_for=max(steps - untold, 1),
             all_steps=every,
