@@ -17,11 +17,13 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.public.formats import FORMATS, make_scene
+from benchmarks.public.graphs import GRAPHS
 from benchmarks.public.models import (
     make_checkpoint,
     make_font,
     make_hub_home,
     make_language_model,
+    make_reader,
     make_sam,
     make_sentence_model,
     make_style_model,
@@ -31,6 +33,7 @@ from benchmarks.public.models import (
 from benchmarks.public.pictures import write_picture
 from benchmarks.public.records import RECORDS
 from benchmarks.public.sequences import SEQUENCES
+from benchmarks.public.signals import SIGNALS
 from benchmarks.public.substitutes import SUBSTITUTES
 
 LETTERS = 65
@@ -173,18 +176,6 @@ def make_enwik8(folder: Path) -> None:
             out.write(piece)
 
 
-def make_cora(folder: Path) -> None:
-    """2708 papers (``gat`` draws its splits from so many), fewer words."""
-    rng = np.random.default_rng(11)
-    folder.mkdir()
-    papers = 2708
-    words = rng.integers(0, 2, (papers, 100))
-    lines = [f"{paper} " + " ".join(map(str, row)) + f" label{paper % 7}\n" for paper, row in enumerate(words)]
-    (folder / "cora.content").write_text("".join(lines))
-    cites = np.unique(rng.integers(0, papers, (5000, 2)), axis=0)
-    (folder / "cora.cites").write_text("".join(f"{cited} {citing}\n" for cited, citing in cites))
-
-
 def make_cifar_tensors(folder: Path) -> None:
     """The file that hlb-CIFAR10 keeps its data in, on the GPU. It trains 25 times, so there are few pictures."""
     import torch
@@ -238,24 +229,6 @@ def make_diffusion(folder: Path) -> None:
         },
     }  # fmt: skip
     (folder / "config.yaml").write_text(json.dumps(config))
-
-
-def make_proteins(folder: Path) -> None:
-    """300 graphs in the files of the TU Dortmund collection."""
-    rng = np.random.default_rng(17)
-    folder.mkdir()
-    sizes = rng.integers(10, 40, 300)
-    first = np.cumsum(sizes) - sizes
-    edges = [(begin + pair[0], begin + pair[1]) for begin, size in zip(first, sizes, strict=True)
-             for pair in rng.integers(0, size, (3 * size, 2)) if pair[0] != pair[1]]  # fmt: skip
-    edges = sorted({*edges, *((end, begin) for begin, end in edges)})
-    (folder / "PROTEINS_A.txt").write_text("".join(f"{begin + 1}, {end + 1}\n" for begin, end in edges))
-    for name, values in (
-        ("graph_indicator", np.repeat(np.arange(1, len(sizes) + 1), sizes)),
-        ("graph_labels", rng.integers(1, 3, len(sizes))),
-        ("node_labels", rng.integers(0, 3, sizes.sum())),
-    ):
-        (folder / f"PROTEINS_{name}.txt").write_text("".join(f"{value}\n" for value in values))
 
 
 def make_sentence_pairs(folder: Path) -> None:
@@ -317,32 +290,6 @@ def make_ett(folder: Path) -> None:
     (folder / "patoolib.py").write_text("")
 
 
-def make_planetoid(folder: Path) -> None:
-    """Cora's eight files, of random numbers."""
-    from collections import defaultdict
-
-    from scipy.sparse import csr_matrix
-
-    rng = np.random.default_rng(25)
-    folder.mkdir()
-    nodes, tested, labelled = 2708, 1000, 140
-    words = csr_matrix((rng.random((nodes, 300)) < 0.05).astype(np.float32))
-    labels = np.eye(7, dtype=np.int32)[np.arange(nodes) % 7]
-    graph = defaultdict(list)
-    for one, other in rng.integers(0, nodes, (5000, 2)).tolist():
-        graph[one].append(other)
-        graph[other].append(one)
-    known = nodes - tested
-    parts = {
-        "x": words[:labelled], "y": labels[:labelled], "allx": words[:known], "ally": labels[:known],
-        "tx": words[known:], "ty": labels[known:], "graph": graph,
-    }  # fmt: skip
-    for name, part in parts.items():
-        (folder / f"ind.cora.{name}").write_bytes(pickle.dumps(part, protocol=2))
-    order = rng.permutation(np.arange(known, nodes))
-    (folder / "ind.cora.test.index").write_text("".join(f"{node}\n" for node in order))
-
-
 MAKERS: dict[str, Callable[[Path], None]] = {
     "mnist": make_mnist,
     "mnist1k": make_mnist_small,
@@ -357,15 +304,14 @@ MAKERS: dict[str, Callable[[Path], None]] = {
     "wikitext": make_wikitext,
     "tinystories": make_tinystories,
     "enwik8": make_enwik8,
-    "cora": make_cora,
     "cifar_tensors": make_cifar_tensors,
     "cifar10_tensors": make_cifar_pictures,
     "diffusion": make_diffusion,
-    "proteins": make_proteins,
     "sentence_pairs": make_sentence_pairs,
     "tiny_bert": make_sentence_model,
     "vgg19": make_style_model,
     "tiny_llama": make_language_model,
+    "reader": make_reader,
     "instructions": make_instructions,
     "font": make_font,
     "torch_home": make_torch_home,
@@ -374,8 +320,7 @@ MAKERS: dict[str, Callable[[Path], None]] = {
     "bees": make_bees,
     "texts": make_texts,
     "ett": make_ett,
-    "planetoid": make_planetoid,
-    **FORMATS, **RECORDS, **SEQUENCES, **SUBSTITUTES,
+    **FORMATS, **GRAPHS, **RECORDS, **SEQUENCES, **SIGNALS, **SUBSTITUTES,
 }  # fmt: skip
 
 FROM_PROGRAMS: dict[str, Callable[[Path, Path], None]] = {

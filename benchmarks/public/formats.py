@@ -247,15 +247,20 @@ def make_letters(folder: Path) -> None:
     (folder / "text.txt").write_text("".join(chr(97 + letter) for letter in rng.integers(0, 26, 1500)))
 
 
-def make_titles(folder: Path) -> None:
+def make_titles(folder: Path, train: int = 3200) -> None:
     """Titles of ten subjects: a line each of its characters, a tab and the subject's number."""
     rng = np.random.default_rng(44)
     folder.mkdir()
-    for split, size in (("train", 3200), ("dev", 640), ("test", 640)):
+    for split, size in (("train", train), ("dev", 640), ("test", 640)):
         characters = rng.integers(0x4E00, 0x4E00 + 400, (size, 20))
         lines = ["".join(map(chr, title)) + f"\t{number % 10}\n" for number, title in enumerate(characters)]
         (folder / f"{split}.txt").write_text("".join(lines))
     (folder / "class.txt").write_text("".join(f"subject{number}\n" for number in range(10)))
+
+
+def make_headlines(folder: Path) -> None:
+    """More of them."""
+    make_titles(folder, train=10_240)
 
 
 def make_clicks(folder: Path) -> None:
@@ -286,5 +291,6 @@ FORMATS: dict[str, Callable[[Path], None]] = {
     "clouds": make_clouds,
     "letters": make_letters,
     "titles": make_titles,
+    "headlines": make_headlines,
     "clicks": make_clicks,
 }

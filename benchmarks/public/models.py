@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -90,6 +91,23 @@ def make_hub_home(folder: Path) -> None:
     weights = timm.create_model("resnet50d").state_dict()
     save_file({name: value.contiguous() for name, value in weights.items()},
               repository / "snapshots" / commit / "model.safetensors")  # fmt: skip
+
+
+def make_reader(folder: Path) -> None:
+    """What a BERT that reads titles is made from: its vocabulary and size. Its weights are random."""
+    import torch
+
+    folder.mkdir()
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *map(chr, range(0x4E00, 0x4E00 + 400))]
+    (folder / "vocab.txt").write_text("".join(f"{word}\n" for word in words))
+    config = {
+        "vocab_size": len(words), "hidden_size": 768, "num_hidden_layers": 2, "num_attention_heads": 12,
+        "intermediate_size": 1024, "hidden_act": "gelu", "hidden_dropout_prob": 0.1,
+        "attention_probs_dropout_prob": 0.1, "max_position_embeddings": 64, "type_vocab_size": 2,
+        "initializer_range": 0.02,
+    }  # fmt: skip
+    (folder / "bert_config.json").write_text(json.dumps(config))
+    torch.save({}, folder / "pytorch_model.bin")
 
 
 def make_checkpoint(folder: Path, programs: Path) -> None:

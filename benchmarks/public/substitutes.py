@@ -86,6 +86,14 @@ def make_no_drawings(folder: Path) -> None:
     (folder / "matplotlib/pyplot.py").write_text("")
 
 
+def make_no_storage(folder: Path) -> None:
+    """As much of boto3 as a program imports that downloads nothing."""
+    (folder / "botocore").mkdir(parents=True)
+    (folder / "boto3.py").write_text("")
+    (folder / "botocore/__init__.py").write_text("")
+    (folder / "botocore/exceptions.py").write_text("class ClientError(Exception):\n    pass\n")
+
+
 SUBSTITUTES: dict[str, Callable[[Path], None]] = {
     "byte_tokenizer": make_byte_tokenizer,
     "one_process": make_one_process,
@@ -94,4 +102,5 @@ SUBSTITUTES: dict[str, Callable[[Path], None]] = {
     "old_gym": make_old_gym,
     "no_window": make_no_window,
     "no_drawings": make_no_drawings,
+    "no_storage": make_no_storage,
 }

@@ -39,10 +39,12 @@ RENAMED = {"Project-MONAI/tutorials": "monai-tutorials"}
 """The folders of the clones of those that share their name with another."""
 
 COMMITS = {
+    "649453932/Bert-Chinese-Text-Classification-Pytorch": "050a7b0dc75d8a2d7fd526002c4642d5329a0c27",
     "649453932/Chinese-Text-Classification-Pytorch": "6cb26819af7b646275aff8a4693676f2849e67f6",
     "affjljoo3581/GPT2": "7b159669f6225231ee75f5ea110c1be69f4ce8ef",
     "Andras7/word2vec-pytorch": "36b93a503e8b3b5448abbc0e18f2a6bd3e017fc9",
     "ashleve/lightning-hydra-template": "bddbc24b82ab6ccfa6243e815a49dc5bfe8d4144",
+    "auspicious3000/autovc": "c1827a60e83e6d26030b8953843b2f7cf2bd36db",
     "chanwutk/vision_references": "aea0f07fa3a7afb81417d4ee84ac0ab6d4b156d3",
     "chennnM/GCNII": "ca91f5686c4cd09cc1c6f98431a5d5b7e36acc92",
     "clovaai/voxceleb_trainer": "f51bab870672a9b0b50fa158b4e30f329e7866d7",
@@ -51,6 +53,7 @@ COMMITS = {
     "CRIPAC-DIG/SR-GNN": "e21cfa431f74c25ae6e4ae9261deefe11d1cb488",
     "Diego999/pyGAT": "3664f2dc90cbf971564c0bf186dc794f12446d0c",
     "DLR-RM/stable-baselines3": "e05d2dbe6eda0acd0ef2e316e3e4065677add3eb",
+    "dongminlee94/deep_rl": "d5bcabc541a5f16e166be33876d23352e149f97e",
     "EricHuang49/PyTorch-TransferLearning-Tutorial": "15e00b1c790f52cc906141d38c776cf6ec089021",
     "eriklindernoren/PyTorch-GAN": "36d3c77e5ff20ebe0aeefd322326a134a279b93e",
     "explainingai-code/DDPM-Pytorch": "b524321c101af13f28a5d1f4fbcca1a847c19924",
@@ -65,6 +68,7 @@ COMMITS = {
     "facebookresearch/vicreg": "4e12602fd495af83efd1631fbe82523e6db092e0",
     "gusye1234/LightGCN-PyTorch": "947ca2b3b1d2d3545b114145710cb06c4e57b3d2",
     "HobbitLong/SupContrast": "66a8fe53880d6a1084b2e4e0db0a019024d6d41a",
+    "hazdzz/STGCN": "34a1cbd3485751a7fc4745a948946f459abeae11",
     "huggingface/accelerate": "16cb6eb80dd9aa8b4df1a63ef57863e455d53b83",
     "huggingface/diffusers": "58eb52c0803ea9af3abec60841c2a093bdf1f951",
     "huggingface/peft": "5d602fdbff04c33c1c4de55cda9d4ae1d7cb7e40",
@@ -133,6 +137,7 @@ COMMITS = {
     "UKPLab/sentence-transformers": "504de8bbc4f9b274493fe3682937c448ae6f1b02",
     "ultralytics/ultralytics": "v8.4.190",
     "ultralytics/yolov5": "5081342f04fb287fc2e5f2b5a4e06752b7937b1c",
+    "usuyama/pytorch-unet": "a0ec1374e06ca9161c21781302328b074f19391b",
     "uvipen/Tetris-deep-Q-learning-pytorch": "aaa937679989e6008f3daec583d989447b4824fc",
     "VainF/DeepLabV3Plus-Pytorch": "4e1087de98bc49d55b9239ae92810ef7368660db",
     "vwxyzjn/cleanrl": "fe8d8a03c41a7ef5b523e2e354bd01c363e786bb",
@@ -239,6 +244,14 @@ PROGRAMS = (
             "-m gpt2 train --train_corpus {data}/subwords/train.txt --eval_corpus {data}/subwords/eval.txt --vocab_path"
             " {data}/subwords/vocabulary.txt --layers 4 --heads 4 --dims 256 --batch_train 32 --batch_eval 32"
             " --total_steps 400 --eval_steps 20 --save_steps 200", environment={"PYTHONPATH": "src"}),
+    Program("bert-titles", "fine-tuning a BERT of its own: an evaluation every 100 steps, the best saved; test",
+            "649453932/Bert-Chinese-Text-Classification-Pytorch", "run.py --model bert",
+            data={"boto3.py": "no_storage/boto3.py", "botocore": "no_storage/botocore",
+                  "THUCNews/saved_dict/vocab.txt": "reader/vocab.txt",
+                  **{f"bert_pretrain/{name}": f"reader/{name}"
+                     for name in ("bert_config.json", "pytorch_model.bin", "vocab.txt")},
+                  **{f"THUCNews/data/{name}.txt": f"headlines/{name}.txt"
+                     for name in ("train", "dev", "test", "class")}}),
     # Sequences and equations
     Program("tcn-adding", "training, an evaluation in one call after each epoch", "locuslab/TCN",
             "add_test.py --epochs 2 --seq_len 200", folder="TCN/adding_problem"),
@@ -306,6 +319,8 @@ PROGRAMS = (
     Program("latent-ode", "two solvers of differential equations in each step, a test every fourth",
             "YuliaRubanova/latent_ode",
             "run_models.py --niters 12 -n 200 -s 50 -l 10 --dataset periodic --latent-ode --noise-weight 0.01"),
+    Program("autovc", "speech: a loader by hand in one loop, three losses read in each step", "auspicious3000/autovc",
+            "main.py --data_dir {data}/spectra --num_iters 800"),
     # Pictures
     Program("mnist", "training, evaluation", "pytorch/examples", "main.py --epochs 2", folder="mnist", data=MNIST),
     Program("mnist-rnn", "training, evaluation", "pytorch/examples", "main.py --accel --epochs 2",
@@ -446,6 +461,8 @@ PROGRAMS = (
             "rahulvigneswaran/Lottery-Ticket-Hypothesis-in-Pytorch",
             "main.py --arch_type lenet5 --dataset mnist --prune_iterations 2 --end_iter 4 --prune_percent 20",
             data={"../data": "mnist"}),
+    Program("resnet-unet", "a notebook kernel: segmentation, training and evaluation by one loop of two turns",
+            "usuyama/pytorch-unet", "{bin}/jupyter-execute --timeout 150 pytorch_resnet18_unet.ipynb", seconds=150),
     # Detection
     Program("torchvision-detection", "detection: training", "chanwutk/vision_references",
             "train.py --data-path {data}/coco --dataset coco --model fasterrcnn_mobilenet_v3_large_320_fpn --epochs 1"
@@ -547,6 +564,9 @@ PROGRAMS = (
             " --episodes 10 --collect-interval 40 --batch-size 16 --chunk-size 20 --candidates 200 --top-candidates 20"
             " --test-interval 2 --test-episodes 2 --checkpoint-interval 3 --experience-size 5000",
             data={"gym.py": "old_gym/gym.py"}),
+    Program("deep-rl", "a policy's steps with an update each, 100 episodes played every 50; gradients on throughout",
+            "dongminlee94/deep_rl", "run_cartpole.py --iterations 100 --eval_per_train 50 --max_step 100",
+            data={"gym.py": "old_gym/gym.py"}),
     # Graphs
     Program("gat", "training on one graph, validates in each step", "pytorch/examples", "main.py --epochs 300",
             folder="gat", data={"gat/cora": "cora"}),
@@ -564,6 +584,8 @@ PROGRAMS = (
             "chennnM/GCNII", "train.py --layer 16 --epochs 400 --patience 200 --test"),
     Program("sgc", "one product with the graph, 100 steps that wait for nothing, two tests", "Tiiiger/SGC",
             "citation.py --dataset cora"),
+    Program("stgcn", "a traffic forecast: a loader of tensors of the device, evaluations; test of the best",
+            "hazdzz/STGCN", "main.py --epochs 8", data={"data/metr-la": "road"}),
     # Trainers
     Program("lightning-imagenet", "Lightning: sanity check, training, validation", "Lightning-AI/pytorch-lightning",
             "imagenet.py fit --model.data_path {data}/imagefolder --model.arch resnet18 --model.batch_size 32"

@@ -84,8 +84,8 @@ class CountedWait(msgspec.Struct, frozen=True, kw_only=True):
     steps: Number = 0
     """Counted steps of the phase with at least one."""
     estimate: float | None = None
-    """Occurrences in all steps of the phase, as those that were counted tell: each stands for the steps left out before
-    it, too. ``None`` in a recording that does not say."""
+    """Occurrences in all steps of the phase, as those that were counted tell: each stands for its part of those left
+    out, too. ``None`` in a recording that does not say."""
     variance: float = 0.0
     """Of ``estimate``; 0 where every step was counted."""
     before: Number = 0

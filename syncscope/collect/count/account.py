@@ -95,7 +95,8 @@ class Account:
         self.seen_ns = 0
         """Time taken to count ``warnings``, without those that took more ``once``, ..."""
         self.once = self.once_ns = 0
-        """... for a new place, say: so many, and all their time. They tell nothing of what further waits cost."""
+        """... for a new place, or far from the user's line: so many, and all their time. They tell nothing of what
+        further waits cost."""
         self.on = False
         """Waits are being counted. Wrappers look here first."""
         self.warnings = self.calls = self.passed = 0
@@ -135,7 +136,8 @@ class Account:
         return int(min(COLDEST, DISTURBED * self.coldness) * self.measured.seen)
 
     def book_once(self, took_ns: int) -> int:
-        """The first wait of a place took so long to count. Returns what of it tells of further waits: nothing."""
+        """The first wait of a place took so long to count, or one far from the user's line. Returns what of it tells of
+        further waits: nothing."""
         if self.measured.seen:
             self.once += 1
             self.once_ns += min(took_ns, MOST_ONCE_NS)

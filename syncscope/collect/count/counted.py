@@ -35,9 +35,8 @@ class Counted:
         found = []
         for state in list(self.tally.phases.values()):
             most = max(self.counted_steps(state.phase) + 1, 1)
-            share, drawn = state.unseen_share(self._counts(state)), state.drawn_weight
-            every = state.phase.steps - state.first
-            waits = (place.waits(state.phase.number, most, share, drawn, every) for place in state.places)
+            sampled = state.sampled(self._counts(state))
+            waits = (place.waits(state.phase.number, most, sampled) for place in state.places)
             found += [wait for wait in waits if wait is not None]
         return tuple(found)
 
@@ -47,7 +46,8 @@ class Counted:
         if state is None:
             return 0
         here = 0 if self._suspended or not self._opened else phase.steps - state.since
-        return state.counted_steps + max(here, 0) * self._counts(state) or min(state.parts, phase.steps)
+        counted = state.counted_steps + max(here, 0) * self._counts(state) - state.lacking
+        return counted or min(state.parts, phase.steps)
 
     def _counts(self, state: PhaseTally) -> bool:
         """Whether the steps of a phase since its last block are counted."""

@@ -6,22 +6,22 @@ import math
 
 from syncscope.collect.count.account import Prices
 from syncscope.collect.count.phase import Phase
-from syncscope.collect.count.places import ITSELF, Key, Place
+from syncscope.collect.count.places import ITSELF, Key, Place, Sampled
 from syncscope.collect.count.sampling import LAST, Draw, Sampling
 from syncscope.collect.count.stays import FEWEST, Stays
+from syncscope.collect.count.weights import Weights
 from syncscope.schema.counting import PhaseKind
 
 ALWAYS: frozenset[PhaseKind] = frozenset({"start", "epoch end", "checkpoint"})
 """Phases that are rare and have no steps to draw. All of them is counted."""
 
+BEGUN: frozenset[PhaseKind] = frozenset({"evaluate", "generate", "rollout"})
+"""Phases whose steps are told when they begin, by a call or the first one of a batch: the last step of all has no end.
+"""
+
 PAUSE_NS, MOST_CUTS = 2_000_000, 4
 """Once counting has stopped because it cost too much, it goes on when so much may be spent again: twice as much after
 each step in a row that could not be counted whole, so many times."""
-
-MOST_BESIDE, GAPS = 24, 8
-"""Steps that one step stands for besides itself at most: so many, and so many times the mean of the gaps between drawn
-ones. After a pause of hundreds, the first step may be the first of an epoch, which is unlike the others. Steps that are
-left are those of the next blocks, or of all."""
 
 FRESH_NS = 1_000_000
 """What counting a phase may cost, however much was spent before: a program may save a checkpoint just once, when all is
@@ -36,10 +36,11 @@ RARE_SHARE = 0.05
 """Of the time since the first phase began: what a phase other than training takes at most where it is rare."""
 
 
-class PhaseTally:
+class PhaseTally(Weights):
     """What is counted in one phase."""
 
     def __init__(self, phase: Phase, draw: Draw) -> None:
+        super().__init__()
         self.phase = phase
         self.stepless = phase.kind in ALWAYS
         self._draw = draw
@@ -47,18 +48,7 @@ class PhaseTally:
         self.stays = Stays()
         self.warned: dict[int, Place] = {}
         self.called: dict[Key, Place] = {}
-        self.weight = 1.0
-        """Steps that each step of this block stands for: itself, and its share of those left out before it."""
-        self.skipped = 0.0
-        """Steps that none stands for so far: those since the last block that was counted."""
-        self._owed = 0.0
-        """Of them, those that the steps of this block stand for, which may end before it has as many as it was to."""
-        self._alone = 0
-        """Steps that were counted, and for which none stands but themselves."""
-        self._drawn = self._stood_for = 0.0
-        """Steps that stand for more than themselves, and for how many."""
         self.begin()
-        self.counted_steps = 0
         self.time_ns = 0
         self.counted_ns = 0
         self.cost_ns = 0.0
@@ -140,24 +130,38 @@ class PhaseTally:
         """Something else counts as a step from now on. What was counted keeps its number, and has no frequency. The
         steps are new: those before may have been a tenth as long."""
         self.sampling = Sampling(self._draw, self.stepless)
-        self.counted_steps = self.parts = self.cuts = 0
-        self.weight, self.skipped, self._owed = 1.0, 0.0, 0.0
-        self._alone, self._drawn, self._stood_for = 0, 0.0, 0.0
+        self.parts = self.cuts = 0
+        self.forget_weights()
         self.stays.begin_again(self.phase.steps)
         self._back_at, self._rest_of = -FEWEST, -1
         self.begin()
         for place in self.places:
             place.begin_again()
 
-    def unseen_share(self, counting: bool) -> float:
-        """The number of steps, divided by that of the steps which those that were counted stand for: all but the ones
-        left out last. Steps that stand for themselves are in neither number. ``counting`` is whether those since the
-        last block are counted."""
+    def sampled(self, counting: bool) -> Sampled:
+        """What the counted steps tell of all. ``counting`` is whether those since the last block are counted."""
         here = max(self.phase.steps - self.since, 0)
-        alone = self._alone + here * (counting and self.weight == ITSELF)
-        steps, weight = self.phase.steps - self.first - alone, max(self.weight, 1)
-        left_out = self.skipped + (max(self._owed - here * (weight - 1), 0) if counting else here + self._owed)
-        return steps / (steps - left_out) if 0 < left_out < steps else 1.0
+        return self.told(self.phase.steps - self.first, here * counting, here * (not counting), self.lacking)
+
+    @property
+    def lacking(self) -> int:
+        """1 where the last step, which has no end, is among the phase's steps and was not counted, else 0."""
+        if self.phase.kind not in BEGUN or self.counted_steps < 2 or 2 * self.block_counted_ns >= self.block_ns:
+            return 0
+        usual = self.time_ns / (self.phase.steps + 1)
+        return int(self.block_ns - (self.phase.steps - self.block_first) * usual >= usual / 2)
+
+    def choose_weight(self) -> None:
+        """A block of steps begins."""
+        sampling = self.sampling
+        self.begin_weight(max(sampling.left, 1) if sampling.on else 0, sampling.one_in - 1)
+
+    def stand_for_itself(self) -> None:
+        """A step begins, or the rest of one, that stands for no other one. Nor does what was counted of it so far."""
+        for place in self.places:
+            if place.step == self.phase.steps:
+                place.weight = ITSELF
+        self.weigh_itself()
 
     def cut_step(self) -> None:
         """Counting stops in the middle of a step. It is not among those that were counted, unless none is whole."""
@@ -179,43 +183,16 @@ class PhaseTally:
         """Whether a step is under way that is to be counted. A phase whose first step has not ended may have none."""
         return not self.stepless and self.phase.steps > 0 and self.sampling.on
 
-    def choose_weight(self) -> None:
-        """A block of steps begins."""
-        self.weight, self.skipped, self._owed = 1.0, self.skipped + self._owed, 0.0
-        if self.sampling.on and self.skipped:
-            steps = max(self.sampling.left, 1)
-            self._owed = min(self.skipped, steps * (MOST_BESIDE + GAPS * self.sampling.one_in))
-            self.skipped -= self._owed
-            self.weight += self._owed / steps
-
-    def stand_for_itself(self) -> None:
-        """A step begins, or the rest of one, that stands for no other one. Nor does what was counted of it so far."""
-        for place in self.places:
-            if place.step == self.phase.steps:
-                place.weight = ITSELF
-        self.weight, self.skipped, self._owed = ITSELF, self.skipped + self._owed, 0.0
-
     def end_steps(self, counted: int, left_out: int) -> None:
         """Steps are over, of which some were counted."""
         if self._first_cost_ns < 0:
             self._first_cost_ns = self.cost_ns
-        self.counted_steps += counted
         self.cuts = 0 if counted else self.cuts
-        self.skipped += left_out
         self.since += counted + left_out
-        if self.weight == ITSELF:
-            self._alone += counted
-        elif self.weight > 1:
-            self._owed = max(self._owed - counted * (self.weight - 1), 0.0)
-            self._drawn += counted
-            self._stood_for += counted * self.weight
-
-    @property
-    def drawn_weight(self) -> float:
-        """Steps that one which stands for more than itself stood for on average, 1 where there was none."""
-        return self._stood_for / self._drawn if self._drawn else 1.0
+        self.weigh(counted, left_out)
 
     def begin_block(self) -> None:
+        self.block_first = self.phase.steps
         self.block_ns = self.block_counted_ns = 0
         self.block_followed_ns = 0.0
         self.block_cost_ns = self.block_gate_ns = 0.0

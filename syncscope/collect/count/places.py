@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from syncscope.schema.counting import CountedWait, Direction
 
@@ -18,11 +18,31 @@ COPIES = frozenset({"Tensor.to", "Tensor.cuda", "Tensor.cpu", "Tensor.copy_"})
 
 UNSEEN = 2
 """Drawn steps with waits that the variance has beside those that were seen: a place that no drawn step had may still be
-in steps that were left out (Agresti and Coull, 1998: two successes more)."""
+in steps that were left out, and one that all had may lack in some (Agresti and Coull, 1998: two of each more)."""
 
 
 ITSELF = 0.0
 """The weight of a step that is unlike the others: it stands for itself, and what was left out is not like it."""
+
+
+class Sampled(NamedTuple):
+    """What the counted steps of a phase tell of all of its steps."""
+
+    share: float = 1.0
+    """What was counted stands for all steps but some that were left out: estimates are multiplied by it."""
+    beside: float = 1.0
+    """The same of what was told of steps that were left out, where it stands for a few more or less than there were."""
+    mean: float = 1.0
+    """A counted step stands for so many, on average."""
+    spread: float = 0.0
+    """The variance of an estimate where the waits of a step have the variance 1."""
+    stood_for: float = 0.0
+    """Steps that the counted ones stand for, without those that stand for themselves."""
+    all_steps: int | None = None
+    """Steps, counted or not, besides the one that is under way; ``None`` unknown."""
+
+
+EVERY_STEP = Sampled()
 
 
 class Place:
@@ -43,7 +63,7 @@ class Place:
         "non_blocking",
         "now",
         "pageable",
-        "spread",
+        "squares",
         "stack",
         "step",
         "steps",
@@ -66,8 +86,9 @@ class Place:
         """Steps that ``step`` stands for; ``ITSELF`` where nothing that was left out is like it."""
         self.alone = 0
         """Waits in steps with that weight. They are no estimate."""
-        self.weighted = self.spread = 0.0
-        """Waits in all steps before ``step``, as those that were counted tell, and the variance of this number."""
+        self.weighted = self.squares = 0.0
+        """Waits in all steps before ``step``, as those that were counted tell, and by how much the sum of their squares
+        is more. It is not where each step with waits has one, so the hot path need not add it up."""
         self.before = 0
         """Waits before its steps were known."""
         self.cut = self.cut_steps = 0
@@ -84,7 +105,7 @@ class Place:
             self.count += now
             self.steps += 1
             self.weighted += now * self.weight
-            self.spread += now * now * self.weight * (self.weight - 1)
+            self.squares += now * (now - 1) * self.weight
             self.alone += now * (self.weight == ITSELF)
         self.step, self.now, self.weight = step, 1, weight
 
@@ -97,7 +118,7 @@ class Place:
         self.before += self.count + self.now + self.cut
         self.cut = self.cut_steps = 0
         self.count = self.steps = self.now = self.first_step = self.step = self.alone = 0
-        self.weighted = self.spread = 0.0
+        self.weighted = self.squares = 0.0
         self.bytes = self.blocked_ns = 0
 
     def add(self, other: Place) -> None:
@@ -106,7 +127,7 @@ class Place:
         self.count += other.count + now
         self.steps += other.steps + (now > 0)
         self.weighted += other.weighted + now * other.weight
-        self.spread += other.spread + now * now * other.weight * (other.weight - 1)
+        self.squares += other.squares + now * (now - 1) * other.weight
         self.alone += other.alone + now * (other.weight == ITSELF)
         self.before += other.before
         self.cut += other.cut
@@ -121,12 +142,8 @@ class Place:
         if self.to_device is None:
             self.to_device = other.to_device
 
-    def waits(
-        self, phase: int, most_steps: int, share: float = 1.0, drawn: float = 1.0, all_steps: int | None = None
-    ) -> CountedWait | None:
-        """This place in a recording; ``None`` where nothing was counted. It had waits in ``most_steps`` at most.
-        Estimates for all steps are multiplied by ``share``. A drawn step stands for ``drawn`` steps. The phase had
-        ``all_steps``, counted or not, besides the one that is under way; ``None`` unknown."""
+    def waits(self, phase: int, most_steps: int, sampled: Sampled = EVERY_STEP) -> CountedWait | None:
+        """This place in a recording; ``None`` where nothing was counted. It had waits in ``most_steps`` at most."""
         now = self.now
         count = self.count + now
         if not count + self.cut + self.before:
@@ -137,14 +154,9 @@ class Place:
         direction: Direction | None = None if self.to_device is None else "HtoD" if self.to_device else "DtoH"
         kind: Literal["warning", "call"] = "call" if self.name else "warning"
         steps = self.steps + (now > 0)
-        estimate = share * (self.weighted + now * self.weight) + self.alone + now * (self.weight == ITSELF)
-        spread = self.spread + now * now * self.weight * (self.weight - 1)
-        variance = share * share * spread
-        if steps:  # with ``share``, each of them stands for so many times more
-            variance += share * (share - 1) * (self.weighted + now * self.weight) * count / steps
-            variance += UNSEEN * (count / steps) ** 2 * share * drawn * (share * drawn - 1)
-        if all_steps and count == steps:  # once in each that had one
-            estimate = min(estimate, float(all_steps + 1))
+        estimate, variance = self._estimate(sampled)
+        if sampled.all_steps and count == steps:  # once in each that had one
+            estimate = min(estimate, float(sampled.all_steps + 1))
         blocked_ns = self.blocked_ns * count // (count + self.cut) if count else self.blocked_ns
         if self.cut > estimate:  # steps that are too dear to be counted whole are told by their parts
             estimate, variance = float(self.cut), variance + (self.cut - estimate) ** 2
@@ -171,3 +183,22 @@ class Place:
             last_step=self.step,
             blocked_ns=blocked_ns if kind == "call" or direction else None,
         )
+
+    def _estimate(self, sampled: Sampled) -> tuple[float, float]:
+        """Waits in all steps, and the variance of this number.
+
+        Steps that stand for others are wrong of them by as much as steps differ. So a line that waits once in each step
+        is known well from few, and one that waits in every tenth is not.
+        """
+        now, steps = self.now, self.steps + (self.now > 0)
+        weighted, count = self.weighted + now * self.weight, self.count + now
+        alone = self.alone + now * (self.weight == ITSELF)
+        seen = count - alone
+        estimate = sampled.share * (seen + sampled.beside * (weighted - seen)) + alone
+        if not steps or sampled.spread <= 0:
+            return estimate, 0.0
+        squares = weighted + self.squares + now * (now - 1) * self.weight
+        stood_for = max(sampled.stood_for, 1.0)
+        variance = sampled.spread * max(squares / stood_for - (weighted / stood_for) ** 2, 0.0)
+        usual = count / steps * (squares / weighted if weighted else 1.0)  # the mean of the squares
+        return estimate, variance + UNSEEN * usual * sampled.mean * (sampled.mean - 1)

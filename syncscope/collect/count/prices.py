@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import _warnings
 import statistics
-import sys
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -46,7 +45,11 @@ def measure(scratch: Counter, switch: Callable[[bool], None]) -> Prices:
 
     Warnings are swallowed, so our filter must be first.
     """
-    frame = sys._getframe()
+    # As that of a user's line, a frame with none around it tells its place by itself. The program may use CUDA for the
+    # first time forty frames deep in a library.
+    waiting: Any = (each for each in (0, 1))
+    next(waiting)
+    frame = waiting.gi_frame
     seen = _once(lambda: scratch.tally.seen(frame))
     machinery = _once(lambda: _warnings.warn(NOTICES[0], UserWarning, 1))
     tensor = _Unchanged()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from types import FrameType
 from typing import Any
 
@@ -81,7 +81,7 @@ class Tally:
     def _make_seen(self) -> Callable[[FrameType], None]:
         """The listener to PyTorch's warnings. Local names are fast."""
         account, states, warned, tracker = self._account, self.phases, self.warned, self._tracker
-        take, known, here, clock = self._stacks.take, self._stacks.direct, expectation.get, time.perf_counter_ns
+        known, here, clock = self._stacks.direct, expectation.get, time.perf_counter_ns
 
         def seen(frame: FrameType) -> None:
             start, most = clock(), account.most_seen_ns
@@ -98,7 +98,7 @@ class Tally:
                 # Each call of a function would be a microsecond and more, out of cold caches.
                 number = known.get((id(frame.f_code), frame.f_lasti))
                 if number is None:
-                    number = take(frame) if self._kept < MAX_PLACES else self._stacks.find(frame)
+                    number, most = self._walk(frame, start, state.warned), 0
                 place = state.warned.get(number)
                 if place is None:
                     place = self._new_place(state.warned, number, "", number, None, phase.steps, state.weight)
@@ -110,7 +110,7 @@ class Tally:
                 elif place.now == 1 and place.weight:  # ``begin_step`` after a step with one wait
                     weight, place.weight = place.weight, state.weight
                     place.count, place.steps, place.step = place.count + 1, place.steps + 1, phase.steps
-                    place.weighted, place.spread = place.weighted + weight, place.spread + weight * (weight - 1)
+                    place.weighted += weight
                 else:
                     place.begin_step(phase.steps, state.weight)
                 reason = here()
@@ -125,6 +125,14 @@ class Tally:
                 self._close_books()
 
         return seen
+
+    def _walk(self, frame: FrameType, start_ns: int, places: Container[int]) -> int:
+        """The stack of a wait that its innermost frame does not tell. That takes as long as it is far to the user's
+        line, which tells nothing of other waits. Where it is none of ``places``, its place is booked."""
+        number = self._stacks.take(frame) if self._kept < MAX_PLACES else self._stacks.find(frame)
+        if number in places:
+            self._account.book_once(time.perf_counter_ns() - start_ns)
+        return number
 
     def _close_books(self) -> None:
         try:
@@ -236,7 +244,7 @@ class Tally:
             return None
         self._kept += 1
         place = places[key] = Place(name, stack, to_device, step)
-        place.weight = min(weight, 1.0)
+        place.weight = weight
         thread = live_threads.get(threading.get_ident())  # not ``current_thread``, which would list a thread of C++'s
         place.thread = thread.name if thread is not None else None
         return place

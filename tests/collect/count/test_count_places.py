@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from syncscope.collect.count.places import Place
+from syncscope.collect.count.places import Place, Sampled
 
 
 def counted(each: int, steps: int, weight: float) -> Place:
@@ -18,10 +18,10 @@ def counted(each: int, steps: int, weight: float) -> Place:
 
 @pytest.mark.parametrize(("each", "estimate"), [(1, 81.0), (2, 240.0)])
 def test_what_is_once_in_each_step_is_not_in_more_steps_than_there_were(each: int, estimate: float) -> None:
-    found = counted(each, 20, 6.0).waits(1, 21, all_steps=80)
+    found = counted(each, 20, 6.0).waits(1, 21, Sampled(all_steps=80))
     assert found is not None and found.estimate == estimate
 
 
 def test_without_steps_nothing_limits_what_is_told() -> None:
-    found = counted(1, 20, 6.0).waits(1, 21, all_steps=0)
+    found = counted(1, 20, 6.0).waits(1, 21, Sampled(all_steps=0))
     assert found is not None and found.estimate == 120.0

@@ -1,0 +1,41 @@
+"""Random numbers as the public programs read them that learn from what was measured: sensors of a road, voices."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+SENSORS = 207
+"""METR-LA's."""
+
+
+def make_road(folder: Path) -> None:
+    """Speeds at sensors of a road, a line every five minutes, and which sensors are near each other."""
+    from scipy import sparse
+
+    rng = np.random.default_rng(70)
+    folder.mkdir()
+    speeds = rng.random((2000, SENSORS)) * 60 + 1
+    head = ",".join(map(str, range(SENSORS)))
+    np.savetxt(folder / "vel.csv", speeds, fmt="%.3f", delimiter=",", header=head, comments="")
+    near = rng.random((SENSORS, SENSORS)) * (rng.random((SENSORS, SENSORS)) < 0.1)
+    sparse.save_npz(folder / "adj.npz", sparse.csc_matrix(near))
+
+
+def make_spectra(folder: Path) -> None:
+    """Spectrograms of twenty speakers, and a list with what a speaker's voice is like."""
+    rng = np.random.default_rng(71)
+    speakers = []
+    for speaker in range(20):
+        (folder / f"p{speaker}").mkdir(parents=True)
+        names = [f"p{speaker}/{number}.npy" for number in range(4)]
+        for name in names:
+            np.save(folder / name, rng.random((200, 80)).astype(np.float32))
+        speakers.append([f"p{speaker}", rng.random(256).astype(np.float32), *names])
+    (folder / "train.pkl").write_bytes(pickle.dumps(speakers))
+
+
+SIGNALS: dict[str, Callable[[Path], None]] = {"road": make_road, "spectra": make_spectra}

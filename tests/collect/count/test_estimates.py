@@ -1,0 +1,165 @@
+"""What drawn steps tell of all of them: right on average, and within its interval as often as that says."""
+
+from __future__ import annotations
+
+import math
+import random
+import statistics
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+
+from syncscope.collect.count.weights import Weights
+from syncscope.rules.base.counted import Frequency
+from tests.collect.count.program import MS, PRICES, Phase, running, wait
+
+RUNS = 30
+WARNING = int(PRICES.warning)
+
+Pattern = Callable[[random.Random, int], Callable[[int], tuple[int, int]]]
+"""Makes what says how often a step waits at the line in question, and how often at others."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """Of one line in one run."""
+
+    true: int
+    estimate: float
+    low: float
+    high: float
+
+
+def read() -> None:
+    wait()
+
+
+def tell(pattern: Pattern, seed: int, steps: int, step_ns: int) -> Told:
+    chance = random.Random(seed + 1_000)
+    waits_of, true = pattern(chance, steps), 0
+    with running(random.Random(seed).random) as run:
+        train = run.enter(Phase(1))
+        for step in range(steps):
+            here, others = waits_of(step)
+            for _ in range(here):
+                read()
+            for _ in range(others):
+                wait()
+            true += here
+            run.now += (here + others) * WARNING * run.counting
+            run.step(step_ns)
+        found, counted = run.lines(), run.counter.counted_steps(train)
+    assert counted < steps / 2
+    one = found.get((1, read.__code__.co_firstlineno + 1))
+    if one is None:
+        return Told(true, 0.0, 0.0, 0.0)
+    assert one.estimate is not None
+    spread = Frequency(one.estimate, math.sqrt(one.variance), counted - 1)
+    low, high = spread.bounds
+    assert low is not None and high is not None
+    return Told(true, one.estimate, low, high)
+
+
+def in_some(chance: float) -> Pattern:
+    return lambda draw, steps: lambda step: (int(draw.random() < chance), 12)
+
+
+def in_every(period: int) -> Pattern:
+    def pattern(draw: random.Random, steps: int) -> Callable[[int], tuple[int, int]]:
+        first = draw.randrange(period)
+        return lambda step: (int(step % period == first), 12)
+
+    return pattern
+
+
+def in_bursts(length: int, period: int) -> Pattern:
+    def pattern(draw: random.Random, steps: int) -> Callable[[int], tuple[int, int]]:
+        first = draw.randrange(period)
+        return lambda step: (int((step - first) % period < length), 12)
+
+    return pattern
+
+
+def in_the_first(number: int) -> Pattern:
+    return lambda draw, steps: lambda step: (int(step < number), 12)
+
+
+def after(share: float) -> Pattern:
+    return lambda draw, steps: lambda step: (int(step >= share * steps), 12)
+
+
+def in_dear_steps(draw: random.Random, steps: int) -> Callable[[int], tuple[int, int]]:
+    """Waits of other lines come in the same steps, and make those dear."""
+
+    def waits_of(step: int) -> tuple[int, int]:
+        dear = draw.random() < 0.1
+        return int(dear), 100 if dear else 10
+
+    return waits_of
+
+
+def of_many_kinds(draw: random.Random, steps: int) -> Callable[[int], tuple[int, int]]:
+    return lambda step: (int(draw.lognormvariate(0.5, 1)), 12)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        in_some(0.02), in_some(0.5), in_some(0.95), in_every(10), in_bursts(30, 300), in_bursts(5, 100),
+        in_the_first(10), in_the_first(300), after(0.25), in_dear_steps, of_many_kinds,
+    ],
+    ids=[
+        "in one of 50", "in half", "in most", "in every tenth", "in long bursts", "in short bursts",
+        "in the first ten", "in the first 300", "in the last three quarters", "in dear steps", "several a step",
+    ],
+)  # fmt: skip
+def test_what_is_told_is_right_on_average_and_within_its_interval(pattern: Pattern) -> None:
+    told = [tell(pattern, seed, 2_000, MS) for seed in range(RUNS)]
+    errors = [each.estimate - each.true for each in told]
+    noise = statistics.stdev(errors) / math.sqrt(RUNS)
+    assert abs(statistics.mean(errors)) <= max(2.6 * noise, 0.01 * told[0].true)
+    seen = [each for each in told if each.estimate]
+    inside = sum(each.low <= each.true <= each.high for each in seen)
+    assert inside >= 0.85 * len(seen)  # 95 % of many
+
+
+def test_what_waits_in_each_step_is_known_from_few() -> None:
+    told = tell(in_some(1.0), 1, 2_000, MS)
+    assert told.estimate == pytest.approx(2_000)
+    assert told.high - told.low < 0.1 * told.true
+
+
+def test_what_waits_in_half_of_the_steps_is_not_known_as_well() -> None:
+    told = tell(in_some(0.5), 1, 2_000, MS)
+    assert told.high - told.low > 0.2 * told.true
+
+
+def weights_after(gaps: list[int], usual: float) -> list[float]:
+    """Those of single steps that are counted after so many that are left out."""
+    weights, found = Weights(), []
+    for gap in gaps:
+        weights.weigh(0, gap)
+        weights.begin_weight(1, usual)
+        found.append(weights.weight)
+        weights.weigh(1, 0)
+    return found
+
+
+def test_a_step_stands_for_the_mean_of_the_gaps_rather_than_for_its_own() -> None:
+    draw = random.Random(1)
+    gaps = [int(draw.expovariate(1 / 20)) for _ in range(4_000)]
+    found = weights_after(gaps, 20.0)
+    assert sum(found) == pytest.approx(sum(gaps) + len(gaps), rel=0.02)
+    assert statistics.stdev(found) < 0.5 * statistics.stdev(gaps)
+
+
+def test_gaps_longer_than_those_that_were_to_be_drawn_are_made_up_for() -> None:
+    """Drawn steps wait until they can be afforded."""
+    found = weights_after([60] * 300, 20.0)
+    assert sum(found[-100:]) == pytest.approx(61 * 100, rel=0.05)
+
+
+def test_what_waits_in_the_first_steps_only_is_not_scaled_up() -> None:
+    told = [tell(in_the_first(10), seed, 2_000, MS) for seed in range(5)]
+    assert all(each.estimate == pytest.approx(10) for each in told)

@@ -1,0 +1,53 @@
+"""The last batch of an evaluation, whose end nobody tells."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from tests.collect.count.program import MS, Phase, Run, running
+from tests.collect.count.test_rare_phases import SECOND, read
+
+
+def search(run: Run, waits: int) -> None:
+    """A batch of an evaluation, which is told when the program takes it."""
+    run.step()
+    read(run, waits, 600 * MS)
+
+
+def test_a_last_batch_that_could_not_be_counted_is_among_those_that_are_estimated() -> None:
+    """Nobody tells that it has ended. It is one of the phase's steps all the same."""
+    with running(random.Random(1).random) as run:
+        evaluate = run.enter(Phase(1, "evaluate"))
+        run.now += MS
+        for _ in range(15):
+            search(run, 30)
+        run.counter._account.cost_ns += 2 * SECOND
+        run.counter._account.rare_ns += SECOND
+        search(run, 30)
+        assert not run.counting
+        run.counter.close()
+        (found,) = run.counter.waits()
+        assert (found.count, evaluate.steps, run.counter.counted_steps(evaluate)) == (450, 16, 15)
+        assert run.counter.one_in(evaluate) == pytest.approx(16 / 15)
+        assert found.estimate == pytest.approx(480)
+        assert found.variance > 0
+
+
+@pytest.mark.parametrize("counted", [True, False], ids=["counted", "short"])
+def test_nothing_lacks_where_the_last_batch_is_counted_or_was_hardly_begun(counted: bool) -> None:
+    with running(random.Random(1).random) as run:
+        evaluate = run.enter(Phase(1, "evaluate"))
+        run.now += MS
+        for _ in range(16):
+            search(run, 30)
+        if not counted:
+            run.counter._account.cost_ns += 2 * SECOND
+            run.counter._account.rare_ns += SECOND
+            run.step()
+            run.now += MS
+        run.counter.close()
+        (found,) = run.counter.waits()
+        assert run.counter.counted_steps(evaluate) == evaluate.steps
+        assert (found.count, found.estimate) == (480, 480.0)
