@@ -72,9 +72,8 @@ class Courses:
         return course
 
 
-def sum_from(begin: Floats, least: Floats, lengths: Floats) -> Floats:
-    """The ends of ``lengths`` (n, columns) that follow each other from ``begin`` (columns,) on, each no sooner than its
-    ``least``."""
-    past = np.add.accumulate(lengths)
+def sum_from(begin: Floats, least: Floats, past: Floats) -> Floats:
+    """The ends of lengths, up to each of which together are ``past`` (n, columns), that follow each other from
+    ``begin`` (columns,) on, each no sooner than its ``least``."""
     ends: Floats = np.maximum.accumulate(np.maximum(least - past, begin)) + past
     return ends

@@ -12,10 +12,9 @@ from typing import NamedTuple
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
 from syncscope.estimate.device import EARLY, JUST, LAUNCHES, at_once, number_streams
-from syncscope.estimate.host import find_roles
+from syncscope.estimate.host import do_items
 from syncscope.estimate.items import DevicePart, HostPart
 from syncscope.timeline import Timeline
 from syncscope.timeline.intervals import Bools, Floats, Ints
@@ -56,9 +55,6 @@ class Target(NamedTuple):
 
 Dependencies = dict[int, tuple[Target, ...]]
 """The targets that each item waits for, all of them."""
-
-Roles = npt.NDArray[np.object_]
-"""The role of each item's call (n,), as of ``host.find_roles``."""
 
 
 class Targets(msgspec.Struct, frozen=True):
@@ -135,10 +131,10 @@ class Events(msgspec.Struct, frozen=True):
         return [Target(stream, item) for stream, item in pairs if stream >= 0][::-1]
 
 
-def find_events(role: Roles, host: HostPart, device: DevicePart) -> Events:
-    """The events that calls of each ``role`` (n,) recorded."""
+def find_events(timeline: Timeline, host: HostPart, device: DevicePart) -> Events:
+    """The events that calls recorded."""
     stream, chain = device.stream, host.chain
-    items = np.flatnonzero(role == "event-record")
+    items = np.flatnonzero(do_items(timeline, host, ["event-record"]))
     streams = np.full(len(items), -1, dtype=np.int64)
     for number in different(chain[items]):
         mine = chain[items] == number
@@ -186,15 +182,15 @@ class HostWaits(msgspec.Struct, frozen=True):
 
 def find_host_waits(timeline: Timeline, host: HostPart, device: DevicePart) -> HostWaits:
     """What each wait waited for. A wait whose target cannot be found keeps its length as host work."""
-    role, blocks = find_roles(timeline, host), device.blocks
+    blocks, role = device.blocks, timeline.calls.role
     begin, end, own = host.begin, host.end, host.own.copy()
-    streams, events = Streams(device), find_events(role, host, device)
+    streams, events = Streams(device), find_events(timeline, host, device)
     named = _named_streams(timeline, host)
     targets: Dependencies = {}
     blocked, back = np.zeros(len(host), dtype=bool), np.zeros(len(host))
-    for item in np.flatnonzero(np.isin(role, WAITING) & ~blocks).tolist():
+    for item in np.flatnonzero(do_items(timeline, host, WAITING) & ~blocks).tolist():
         span = (float(begin[item]), float(end[item]))
-        wanted = _targets(item, str(role[item]), span, named.get(item), streams, events)
+        wanted = _targets(item, str(role[host.call[item]]), span, named.get(item), streams, events)
         done = max((streams.end(target, item) for target in wanted), default=np.inf)
         if done <= begin[item] or end[item] - LONGEST_RETURN <= done <= end[item] + JUST:
             targets[item] = wanted
@@ -202,13 +198,13 @@ def find_host_waits(timeline: Timeline, host: HostPart, device: DevicePart) -> H
             back[item] = end[item] - done if blocked[item] else 0.0
     wait = np.isin(np.arange(len(host)), list(targets))
     for name in WAITING:
-        mine = wait & (role == name)
+        mine = wait & do_items(timeline, host, [name])
         free, usual = own[mine & ~blocked], back[mine & blocked]
         own[mine & blocked] = np.minimum(own[mine & blocked], median(free) if len(free) else UNBLOCKED)
         back[mine & ~blocked] = median(usual) if len(usual) else 0.0
     for name in LAUNCHES:
-        mine = blocks & (role == name)
-        others = own[(role == name) & ~blocks]
+        launching = do_items(timeline, host, [name])
+        mine, others = blocks & launching, own[launching & ~blocks]
         back[mine] = end[mine] - device.ends[mine]
         own[mine] = np.minimum(own[mine], median(others) if len(others) else UNBLOCKED)
     return HostWaits(wait, back, own, targets)
@@ -275,10 +271,10 @@ def find_stream_waits(timeline: Timeline, host: HostPart, device: DevicePart) ->
     and the event is the latest one of another stream that was over when that launch began. When several waits follow
     each other, either the streams that wait differ, or the streams they wait for.
     """
-    role, stream = find_roles(timeline, host), device.stream
-    events, streams, noted = find_events(role, host, device), Streams(device), _recorded_waits(timeline, host)
+    stream, noted = device.stream, _recorded_waits(timeline, host)
+    events, streams = find_events(timeline, host, device), Streams(device)
     chain, starts = host.chain, device.starts
-    waiting = role == "stream-wait-event"
+    waiting = do_items(timeline, host, ["stream-wait-event"])
     holds: Dependencies = {}
     for number in different(chain[waiting]):
         mine = np.flatnonzero((chain == number) & ((stream >= 0) | waiting))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from syncscope.estimate.clocks import classify
-from syncscope.estimate.host import find_roles, recorded_steps
+from syncscope.estimate.host import do_items, recorded_steps
 from syncscope.estimate.items import COLLECTIVE, TO_DEVICE, TO_HOST, DevicePart, HostPart, Timing
 from syncscope.timeline import Timeline
 from syncscope.timeline.intervals import Bools, Floats, Ints, Union
@@ -131,10 +131,9 @@ def _alone(kernel: Bools, device: Ints, stream: Ints, starts: Floats, ends: Floa
 def _blocking(timeline: Timeline, host: HostPart, stream: Ints, starts: Floats, pageable_copy: Bools) -> Bools:
     """Launches that return only when their activity is done: copies that wait, copies from or to pageable memory that
     had begun when the call returned, and every launch under ``CUDA_LAUNCH_BLOCKING=1``."""
-    role = find_roles(timeline, host)
-    launched = (stream >= 0) & np.isin(role, LAUNCHES)
+    launched = (stream >= 0) & do_items(timeline, host, LAUNCHES)
     staged = pageable_copy & (host.end > starts)
-    blocks: Bools = launched & ((role == "copy-sync") | staged | timeline.launch_blocking)
+    blocks: Bools = launched & (do_items(timeline, host, ["copy-sync"]) | staged | timeline.launch_blocking)
     return blocks
 
 

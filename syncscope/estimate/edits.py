@@ -176,8 +176,8 @@ class Change:
         self.batch = self._numbers("batch", scale)
         self.apart = either(self.early, self._marks("beside", scale))
         self.joins = self._marks("joins", scale)
-        self.spread = self._marks("pieces", scale)
-        self.spread_columns = NO_COLUMNS if self.spread is None else np.flatnonzero(self.spread)
+        spread = self._marks("pieces", scale)
+        self.spread_columns = NO_COLUMNS if spread is None else np.flatnonzero(spread)
         self.pieces = next((edit.pieces for _, edit in edits if edit.pieces), ())
         """The same for all that spread the item out."""
 

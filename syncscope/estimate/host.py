@@ -8,10 +8,10 @@ host."""
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
 from syncscope.estimate.items import HostPart
 from syncscope.schema.recording import Bare
@@ -55,11 +55,10 @@ def recorded_steps(timeline: Timeline) -> Steps:
     return Steps(**{name: np.array([value], dtype=np.int64) for name, value in columns.items()})
 
 
-def find_roles(timeline: Timeline, host: HostPart) -> npt.NDArray[np.object_]:
-    """The role of each item's call (n,), ``""`` for none."""
-    role = np.append(timeline.calls.role, "")
-    roles: npt.NDArray[np.object_] = role[host.call]
-    return roles
+def do_items(timeline: Timeline, host: HostPart, roles: Collection[str]) -> Bools:
+    """Which items (n,) are calls of one of these roles."""
+    found: Bools = np.append(timeline.calls.do(roles), False)[host.call]
+    return found
 
 
 def find_host_part(timeline: Timeline) -> HostPart:
@@ -76,7 +75,7 @@ def find_host_part(timeline: Timeline) -> HostPart:
     mark[len(inside) : len(inside) + len(steps)] = True
     order = np.lexsort((~mark, begin))
     begin, end, mark, tid = begin[order].astype(float), end[order].astype(float), mark[order], tid[order]
-    asks = np.concatenate([np.isin(calls.role[inside], ASKING), np.zeros(len(steps) + len(orphans), dtype=bool)])[order]
+    asks = np.concatenate([calls.do(ASKING)[inside], np.zeros(len(steps) + len(orphans), dtype=bool)])[order]
     chain = _chains(tid, begin, end, mark, asks)
     pre, own, follows = _work(chain, begin, end)
     return HostPart(

@@ -209,12 +209,12 @@ class Machine:
         if block.stream >= 0:
             stream = self._stream[block.stream]
             held = self._queues.hold(block.stream, course.launched, host, times[0])
-            hosts = None if held is None else sum_from(host, held, times[0])
+            hosts = None if held is None else sum_from(host, held, course.work)
             if hosts is None:
                 ends = course.ends(host, stream)
             else:
                 after, hosts = hosts[-1], np.concatenate([host[None], hosts[:-1]])
-                ends = sum_from(stream, hosts + times[2], times[1])
+                ends = sum_from(stream, hosts + times[2], course.busy)
             if self._columns.intervals is not None:
                 hosts = np.concatenate([host[None], host + course.work[:-1]]) if hosts is None else hosts
                 self._draw(block, np.maximum(np.concatenate([stream[None], ends[:-1]]), hosts), ends, times[1])
@@ -227,12 +227,12 @@ class Machine:
 
     def _draw(self, block: Block, begins: Floats, ends: Floats, busy: Floats) -> None:
         """Keep what takes time of a block, or of its first stretches, in a step that is drawn (stretches, columns)."""
-        rows = zip(begins, ends, np.broadcast_to(busy, ends.shape), strict=True)
-        for number, (begin, end, taken) in enumerate(rows, block.begin):
+        taken = np.minimum(busy, ends - begins)
+        for place, number in enumerate(range(block.begin, block.begin + len(ends))):
             if number in self._courses.lengths:
-                self._record(block.stream, end - self._courses.lengths[number], end)
+                self._record(block.stream, ends[place] - self._courses.lengths[number], ends[place])
             elif self._stretches.launches[number]:
-                self._record(block.stream, begin, end, taken)
+                self._keep(Interval(block.stream, begins[place], ends[place], taken[place]))
 
     def _run_stretch(self, block: Block, number: int) -> None:
         if self._columns.sparse:
@@ -353,9 +353,11 @@ class Machine:
             passed = early & (item.engine != TO_DEVICE)
             after = np.maximum(before, self._held[item.stream]) + dur * self._slowdown if meeting else before
             taken = np.where(change.apart, np.where(passed, after, np.maximum(before, own)), taken)
-        if change.spread is not None and meeting is not None:
-            end = np.where(change.spread, self._in_pieces(meeting, change), end)
-            taken = np.where(change.spread, np.maximum(self._stream[item.stream], end), taken)
+        if len(change.spread_columns) and meeting is not None:
+            columns, done = change.spread_columns, self._in_pieces(meeting, change)
+            end, taken = end.copy(), taken.copy()
+            end[columns] = done[columns]
+            taken[columns] = np.maximum(self._stream[item.stream, columns], done[columns])
         if meeting is not None:
             self._met[:] = end
         if item.engine >= 0 and item.dur >= HOLDS_ENGINE:
@@ -383,9 +385,10 @@ class Machine:
         The other ranks gain what this one does, so it waits for them as it did. A fix on one rank leaves them the time
         that they need from one collective to the next.
         """
-        late = 0.0 if np.isnan(item.later) else max(item.later, 0.0)
-        if self._on_one_rank is None or np.isnan(item.later):
-            return Meeting(self._never, late, item.dur - late)
+        known = item.later == item.later  # not NaN
+        late = max(item.later, 0.0) if known else 0.0
+        if self._on_one_rank is None or not known:
+            return Meeting(None, late, item.dur - late)
         pace = (start + item.later - self._met)[: self._scenarios]
         theirs = self._met + np.tile(pace, len(start) // self._scenarios)
         return Meeting(
@@ -408,14 +411,15 @@ class Machine:
         self.devices.append(self._columns.by_question(done))
         self._begins.append(self._host[0].copy())
 
-    def _record(
-        self, stream: int, begin: Floats, end: Floats, busy: Floats | float = np.inf, gone: Bools | None = None
-    ) -> None:
+    def _record(self, stream: int, begin: Floats, end: Floats, gone: Bools | None = None) -> None:
         """Keep what takes time in a step that is drawn; nothing of it where it is ``gone``."""
         if self._columns.intervals is not None:
             end = end if gone is None else np.where(gone, begin, end)
-            self.recorded.append(Interval(stream, begin, end, np.minimum(busy, end - begin)))
-            self._columns.intervals += 1
+            self._keep(Interval(stream, begin, end, end - begin))
+
+    def _keep(self, interval: Interval) -> None:
+        self.recorded.append(interval)
+        self._columns.intervals = (self._columns.intervals or 0) + 1
 
     def _done(self, targets: tuple[Target, ...]) -> Floats:
         """When everything that is waited for is done."""

@@ -19,58 +19,71 @@ class Pieces:
     """The state of the pieces that are run: until when each stream computes, by how much it was slowed so far, and when
     the last piece was done. All times are (columns,)."""
 
-    def __init__(self, computing: dict[int, Floats], slowed: Floats, done: Floats, slowdown: Floats) -> None:
+    def __init__(
+        self, computing: dict[int, Floats], slowed: Floats, done: Floats, slowdown: Floats, length: float, many: int
+    ) -> None:
         """``computing`` is by stream. The compute that a piece runs beside takes longer by the ``slowdown``, a share of
-        the time."""
+        the time. There are ``many`` pieces of a ``length``."""
         self.computing, self.slowed, self.done, self._slowdown = computing, slowed, done, slowdown
+        self._length, self._number = length, np.arange(many)[:, None]
+        self._before = self._number * length
+        self._until = self._before + length
 
-    def run(self, targets: Sequence[Target], ready: Floats, theirs: Floats, length: float) -> None:
-        """Run pieces of a ``length``, each when its target is done, which is when it is ``ready`` (pieces, columns) by
-        compute that nothing slowed, and when the others come, ``theirs``."""
+    def run(self, targets: Sequence[Target], ready: Floats, theirs: Floats | None) -> None:
+        """Run the pieces, each when its target is done, which is when it is ``ready`` (pieces, columns) by compute that
+        nothing slowed, and when the others come, ``theirs``; ``None`` where they are not waited for."""
         alike = len(self.computing) == 1
-        first = self._run_beside(targets[0].stream, ready, theirs, length) if alike else 0
+        first = self._run_beside(targets[0].stream, ready, theirs) if alike else 0
         for number in range(first, len(targets)):
-            beside = self._run_one(targets[number].stream, ready[number], theirs, length)
+            beside = self._run_one(targets[number].stream, ready[number], theirs)
             if alike and not np.count_nonzero(beside):
-                self._run_behind(ready[number + 1 :], theirs, length)
+                self._run_behind(ready[number + 1 :], theirs)
                 break
 
-    def _run_beside(self, stream: int, ready: Floats, theirs: Floats, length: float) -> int:
+    def _run_beside(self, stream: int, ready: Floats, theirs: Floats | None) -> int:
         """Run the first pieces, as many as are beside the stream's compute all of their time; how many they are."""
-        slower = self._slowdown * length
-        slowed = np.arange(len(ready))[:, None] * slower
-        ends = self._ends(ready + slowed, theirs, length)
-        beside = np.logical_and.reduce(ends <= self.computing[stream] + slowed, axis=1).tolist()
-        many = beside.index(False) if False in beside else len(beside)
+        slower = self._slowdown * self._length
+        slowed = self._number * slower
+        ends = self._ends(ready + slowed, theirs)
+        beside = ends <= self.computing[stream] + slowed
+        first = int(beside.argmin())
+        many = len(beside) if beside.flat[first] else first // len(slower)
         if many:
             self.done = ends[many - 1]
             self.slowed = self.slowed + many * slower
             self.computing[stream] = self.computing[stream] + many * slower
         return many
 
-    def _run_one(self, stream: int, ready: Floats, theirs: Floats, length: float) -> Floats:
+    def _run_one(self, stream: int, ready: Floats, theirs: Floats | None) -> Floats:
         """Run a piece; by how much the compute takes longer for it."""
-        begin = np.maximum(np.maximum(ready + self.slowed, theirs), self.done)
-        self.done = begin + length
+        begin = ready + self.slowed
+        if theirs is not None:
+            np.maximum(begin, theirs, out=begin)
+        np.maximum(begin, self.done, out=begin)
+        self.done = begin + self._length
         computing = self.computing[stream]
-        longer: Floats = self._slowdown * (np.minimum(np.maximum(computing, begin), self.done) - begin)
+        longer: Floats = np.maximum(computing, begin)
+        np.minimum(longer, self.done, out=longer)
+        longer -= begin
+        longer *= self._slowdown
         self.slowed = self.slowed + longer
         self.computing[stream] = computing + longer
         return longer
 
-    def _run_behind(self, ready: Floats, theirs: Floats, length: float) -> None:
+    def _run_behind(self, ready: Floats, theirs: Floats | None) -> None:
         """Run the last pieces, while the stream has nothing to compute."""
         if len(ready):
-            self.done = self._ends(ready, theirs, length)[-1]
+            self.done = self._ends(ready, theirs)[-1]
 
-    def _ends(self, ready: Floats, theirs: Floats, length: float) -> Floats:
+    def _ends(self, ready: Floats, theirs: Floats | None) -> Floats:
         """When each of the next pieces ends (pieces, columns), all slowed by as much as so far."""
-        past = np.arange(len(ready))[:, None] * length
-        begin = np.maximum(ready + self.slowed, theirs)
-        begin -= past
+        begin = ready + self.slowed
+        if theirs is not None:
+            np.maximum(begin, theirs, out=begin)
+        begin -= self._before[: len(ready)]
         np.maximum(begin, self.done, out=begin)
         ends: Floats = np.maximum.accumulate(begin, out=begin)
-        ends += past + length
+        ends += self._until[: len(ready)]
         return ends
 
 
@@ -89,12 +102,13 @@ def run_pieces(
     In them ``streams`` (streams, columns) changes, by how much the compute was ``slowed``, and when the engine was
     ``done`` with its last piece.
     """
-    never = np.full(len(done), -np.inf)
-    ready = np.array([ends.get(target, never) for target in pieces])[:, columns]
+    known = [ends[target] if target in ends else np.full(len(done), -np.inf) for target in pieces]
+    ready = np.array(known).take(columns, axis=1)
     ready += meeting.late[columns] if isinstance(meeting.late, np.ndarray) else meeting.late
     computing = {number: streams[number, columns] for number in {target.stream: None for target in pieces}}
-    state = Pieces(computing, slowed[columns], done[columns], slowdown[columns])
-    state.run(pieces, ready, meeting.theirs[columns], meeting.length / len(pieces))
+    length = meeting.length / len(pieces)
+    state = Pieces(computing, slowed[columns], done[columns], slowdown[columns], length, len(pieces))
+    state.run(pieces, ready, None if meeting.theirs is None else meeting.theirs[columns])
     slowed[columns], done[columns] = state.slowed, state.done
     for number, until in state.computing.items():
         streams[number, columns] = until

@@ -83,7 +83,8 @@ class Queues:
         if not places:
             return None
         held = np.full((len(launched), work.shape[1]), -np.inf)
-        held[places] = np.array(ends) + np.array(behind)[:, None] * work[places] if any(behind) else ends
+        until = np.concatenate(ends).reshape(len(ends), -1)  # two thirds of the time of np.array
+        held[places] = until + np.array(behind)[:, None] * work[places] if any(behind) else until
         return held
 
     def add_all(self, stream: int, launched: Sequence[int], done: Floats) -> None:

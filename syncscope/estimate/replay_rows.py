@@ -50,13 +50,15 @@ class ReplayItem(NamedTuple):
 class Meeting(NamedTuple):
     """What one collective waits for, (columns,) or the same for all."""
 
-    theirs: Floats
-    """When the last of the other ranks comes, where that does not depend on this rank; −inf where it does."""
+    theirs: Floats | None
+    """When the last of the other ranks comes, where that does not depend on this rank; −inf where it does, and ``None``
+    where it does in all columns."""
     late: Floats | float
     """How much later than this rank the last one comes, ns, where that depends on this rank."""
     length: float
     """From then to the end, ns."""
 
     def end(self, start: Floats) -> Floats:
-        end: Floats = np.maximum(start + self.late, self.theirs) + self.length
+        come = start + self.late
+        end: Floats = (come if self.theirs is None else np.maximum(come, self.theirs)) + self.length
         return end

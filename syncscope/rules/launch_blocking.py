@@ -45,7 +45,7 @@ class LaunchBlocking(RankRule):
 
     def find(self, inspection: Inspection) -> list[Hit]:
         timeline = inspection.timeline
-        launches = (timeline.calls.role == "launch") & timeline.launch_blocking
+        launches = timeline.calls.do(["launch"]) & timeline.launch_blocking
         return self.hits(timeline, of_calls(np.flatnonzero(launches), timeline))
 
     def message(self, group: Group) -> str:

@@ -90,7 +90,7 @@ def _other_commands(timeline: Timeline) -> Ints:
     """The rows of ``calls`` that put a copy or a fill on a stream; copies from pageable memory take their own time."""
     calls, rows = timeline.calls, timeline.activities
     own = rows.launch[(rows.launch >= 0) & ((rows.direction == "DtoD") | (rows.memory == "pinned"))]
-    fills = np.flatnonzero(calls.role == "fill")
+    fills = np.flatnonzero(calls.do(["fill"]))
     return either_of(fills, own[calls.role[own] == "copy"])
 
 

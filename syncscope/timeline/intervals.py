@@ -33,11 +33,12 @@ class Union:
             starts, ends = starts[order], ends[order]
         # A new piece begins where a start comes after the end of all earlier intervals.
         reach = np.maximum.accumulate(ends) if len(ends) else ends
-        first = np.ones(len(starts), dtype=bool)
-        first[1:] = starts[1:] > reach[:-1]
-        self.ts: Ints = starts[first]
-        self.end: Ints = reach[np.append(np.flatnonzero(first)[1:] - 1, len(reach) - 1)] if len(reach) else reach
-        self._total = np.concatenate(([0], np.cumsum(self.end - self.ts)))
+        edges = np.ones(len(starts) + 1, dtype=bool)
+        edges[1:-1] = starts[1:] > reach[:-1]
+        self.ts: Ints = starts[edges[:-1]]
+        self.end: Ints = reach[edges[1:]]
+        self._total = np.zeros(len(self.ts) + 1, dtype=np.int64)
+        np.cumsum(self.end - self.ts, out=self._total[1:])
 
     @property
     def length(self) -> int:

@@ -98,7 +98,7 @@ def _find_graphs(calls: Calls, activities: Activities, step: Ints) -> tuple[Ints
     crosses = np.zeros(len(calls), dtype=bool)
     crosses[launch] = np.isin(activities.direction[known], HOST_SIDES)
     breaks = calls.do(["graph-launch", *SYNC_ROLES, *MEMORY_ROLES]) | crosses
-    inside = np.flatnonzero((calls.role == "launch") & (step >= 0))
+    inside = np.flatnonzero(calls.do(["launch"]) & (step >= 0))
     stretches = []
     of_step: dict[int, Counter[tuple[int, ...]]] = {number: Counter() for number in steps}
     for rows in group_rows(number_groups(step[inside], np.cumsum(breaks, dtype=np.int64)[inside])):
@@ -149,7 +149,7 @@ def every_launch_waits(calls: Calls, activities: Activities, recorded: bool) -> 
     is whether a recording says that it was set. It is without effect when it is set too late. A kernel that began
     before its launch shows nothing: the device's clock is early, so it may have ended after the call as well."""
     done = _last_ends(calls, activities)
-    kernels = (calls.role == "launch") & (done >= 0)
+    kernels = calls.do(["launch"]) & (done >= 0)
     waited = (calls.end[kernels] >= done[kernels]) & (_first_begins(calls, activities)[kernels] >= calls.ts[kernels])
     enough = len(waited) >= (1 if recorded else LEAST_LAUNCHES)
     return bool(enough and waited.mean() >= WAITING_SHARE)

@@ -73,7 +73,7 @@ def find_library_starts(ops: Ops, calls: Calls, activities: Activities, loading:
     first = first_of_each_name(activities)
     launch = activities.launch[first]
     since, op = _since(calls, launch), ops.nesting.innermost(calls.tid[launch], calls.ts[launch], calls.end[launch])
-    frees = np.flatnonzero(calls.role == "device-free")
+    frees = np.flatnonzero(calls.do(["device-free"]))
     names, loads = activities.name[first], set(loading.tolist())
     begins = _first_of_library(names, calls.ts[launch])
     for at in np.flatnonzero(since < calls.ts[launch]).tolist():
@@ -95,7 +95,7 @@ def find_library_starts(ops: Ops, calls: Calls, activities: Activities, loading:
 def find_handles(ops: Ops, calls: Calls) -> _Spans:
     """Begin, end and thread of what makes a library's handle, once on each thread, however short it is: in a matrix
     product, from where memory is given back to the last that is asked or taken. It also copies, and waits for that."""
-    frees, takes = (np.flatnonzero(calls.role == role) for role in ("device-free", "device-alloc"))
+    frees, takes = (np.flatnonzero(calls.do([role])) for role in ("device-free", "device-alloc"))
     if not len(frees) or not len(takes) or not len(ops):
         return
     asks = np.flatnonzero(passing(calls.name, MAKES_HANDLE.match))

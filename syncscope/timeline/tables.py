@@ -371,6 +371,12 @@ class WarmUps(Marks):
     """Stretches of host time that go to work that is done once, in order of ``ts``. ``name`` is one of
     ``warm_up.KINDS``."""
 
+    @cached_property
+    def by_kind(self) -> dict[str, Nesting]:
+        """Those of each kind that there is, and which of them encloses which."""
+        parts = {name: self.take(self.name == name) for name in self.names()}
+        return {name: Nesting(own.ts, own.end, own.tid) for name, own in parts.items()}
+
 
 class Bubbles(TimedTable):
     """Gaps in a device's activity inside the span of the steps, in order of ``ts``."""

@@ -224,7 +224,7 @@ class TraceTables:
     def _unseen(self) -> Unseen:
         rows = self.activities
         others = rows.take(rows.device != self.device)
-        ordered = bool((self.calls.role == "stream-wait-event").any()) and len(others) > 0
+        ordered = bool(self.calls.do(["stream-wait-event"]).any()) and len(others) > 0
         return Unseen(
             lost=self.calls.ts[self.unmade],
             repeated=len(self.steps) > 1,

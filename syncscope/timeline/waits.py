@@ -79,7 +79,7 @@ def _inner(op: Ints, of_copy: Ints, ops: Ops, *, beside: bool) -> Ints:
 def _completed_copies(calls: Calls, rows: Ints, op: Ints, ops: Ops, copy_ops: CopyOps) -> Ints:
     """The copy that each wait completes: its own, or for a stream's wait the copy just before it inside the same op."""
     role, ts, end, tid = calls.role, calls.ts, calls.end, calls.tid
-    copying = np.flatnonzero(role == "copy")
+    copying = np.flatnonzero(calls.do(["copy"]))
     # In whole microseconds a copy that takes less than one may begin when its wait does.
     brief_rows = copying[ts[copying] == end[copying]]
     brief = set(zip(tid[brief_rows].tolist(), ts[brief_rows].tolist(), strict=True))
@@ -88,7 +88,7 @@ def _completed_copies(calls: Calls, rows: Ints, op: Ints, ops: Ops, copy_ops: Co
     copy = np.maximum(before, 0)
     same_op = (op >= 0) & (copy_ops.of(copy) == op)
     # Where no ops are known, the wait must come at once, with nothing but queries between it and the copy.
-    ordered = np.flatnonzero(np.isin(role, list(ORDERED)))
+    ordered = np.flatnonzero(calls.do(ORDERED))
     right_behind = CLOCKS_APART if copy_ops.clocks_disagree else RIGHT_BEHIND
     near = np.where(np.isin(tid[rows], list(ops.nesting.threads())), right_behind, AT_ONCE)
     adjacent = (last_before(ts[rows], tid[rows], ordered, ts, tid) == before) & (ts[rows] - end[copy] <= near)

@@ -25,7 +25,6 @@ from syncscope.timeline.library_starts import (
     find_library_starts,
     find_slow_inquiries,
 )
-from syncscope.timeline.nesting import Nesting
 from syncscope.timeline.python_stacks import PythonStacks
 from syncscope.timeline.tables import Activities, Calls, Marks, Objects, Ops, Steps, WarmUps, objects
 from syncscope.trace.quantiles import median
@@ -130,19 +129,16 @@ def find_warm_ups(
 def warming_up(warm_ups: WarmUps, ts: Ints, end: Ints, tid: Ints) -> Objects:
     """For each interval (n,) of a thread, the kind of the warm-up that it lies in, ``""`` outside."""
     kind = np.full(len(ts), "", dtype=object)
-    for name in reversed(KINDS):
-        own = warm_ups.take(warm_ups.name == name)
-        if len(own):
-            kind[Nesting(own.ts, own.end, own.tid).innermost(tid, ts, end) >= 0] = name
+    for name in sorted(warm_ups.by_kind, key=KINDS.index, reverse=True):
+        kind[warm_ups.by_kind[name].innermost(tid, ts, end) >= 0] = name
     return kind
 
 
 def are_warming_up(warm_ups: WarmUps, ts: Ints, end: Ints, tid: Ints) -> Bools:
     """Which intervals (n,) of a thread lie in warm-up of any kind."""
     inside = np.zeros(len(ts), dtype=bool)
-    for name in set(warm_ups.name.tolist()):
-        own = warm_ups.take(warm_ups.name == name)
-        inside |= Nesting(own.ts, own.end, own.tid).innermost(tid, ts, end) >= 0
+    for nesting in warm_ups.by_kind.values():
+        inside |= nesting.innermost(tid, ts, end) >= 0
     return inside
 
 
@@ -275,7 +271,7 @@ def _growth(calls: Calls, steps: Steps) -> _Found:
     """Allocations of the first step, of the device's memory or of page-locked memory, where no later one allocates
     such."""
     for role in ("device-alloc", "host-alloc") if len(steps) > 1 else ():
-        allocating = calls.take(calls.role == role)
+        allocating = calls.take(calls.do([role]))
         if len(allocating) and allocating.ts.max() < steps.end[0]:
             for row in range(len(allocating)):
                 yield int(allocating.ts[row]), int(allocating.end[row]), int(allocating.tid[row]), GROWTH
@@ -287,7 +283,7 @@ def _start(calls: Calls, activities: Activities) -> _Found:
     before."""
     if not len(calls) or not len(activities) or activities.launch[0] != 0 or calls.role[0] not in ("copy", "copy-sync"):
         return
-    others = np.flatnonzero(calls.role == calls.role[0])[1:]
+    others = np.flatnonzero(calls.do([calls.role[0]]))[1:]
     usual = int(median(calls.dur[others])) if len(others) else 0
     besides = int(calls.dur[0] - activities.dur[0])
     if not 0 <= activities.bytes[0] <= LITTLE or not LONG_START + 5 * usual <= besides <= LONGEST_START:

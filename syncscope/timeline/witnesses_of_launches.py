@@ -182,7 +182,7 @@ def find_unmade(calls: Calls, rows: Activities) -> Ints:
     if not len(known):
         return np.empty(0, dtype=np.int64)
     # What was launched before something that ran, or before the host waited for the whole device, ran too.
-    waited = calls.ts[calls.role == "device-sync"].max(initial=0)
+    waited = calls.ts[calls.do(["device-sync"])].max(initial=0)
     commands = calls.do(DEVICE_COMMANDS) & (calls.correlation >= 0)
     commands &= (calls.ts < max(calls.ts[known].max(), waited)) & ~in_capture(calls)
     return np.flatnonzero(commands & ~are_among(calls.correlation, rows.correlation))

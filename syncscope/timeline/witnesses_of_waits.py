@@ -53,7 +53,7 @@ def about_warnings(timeline: Timeline) -> tuple[Disagreement, ...]:
 
 def about_recorded_calls(timeline: Timeline) -> tuple[Disagreement, ...]:
     calls = timeline.recorded_calls
-    events_recorded = bool((timeline.calls.role == "event-record").any())
+    events_recorded = bool(timeline.calls.do(["event-record"]).any())
     waiting = np.isin(calls.name, WAITING_CALLS) & _counted(timeline, calls.ts)
     waiting &= (calls.name != "Event.synchronize") | events_recorded  # of an event never recorded it does nothing
     sought = calls.take(waiting)
@@ -75,7 +75,7 @@ def about_recorded_copies(timeline: Timeline) -> tuple[Disagreement, ...]:
     """Recorded calls of ``Tensor.cpu()`` that copy from the device, without a wait in them."""
     recorded, copies = timeline.recorded_calls, timeline.copies
     recorded = recorded.take((recorded.name == COPY_TO_HOST) & _counted(timeline, recorded.ts))
-    begun = copies.take((copies.direction == "DtoH") & np.append(timeline.calls.role == "copy", False)[copies.launch])
+    begun = copies.take((copies.direction == "DtoH") & np.append(timeline.calls.do(["copy"]), False)[copies.launch])
     waits = timeline.calls.take(timeline.calls.do(KINDS))
     copying = match_calls(recorded, begun.launch_ts, begun.launch_end, begun.tid)
     waiting = match_calls(recorded, waits.ts, waits.end, waits.tid)

@@ -32,5 +32,5 @@ def test_stretches_are_held_together_as_one_by_one(launches: list[int], waiting:
         expected = alone.add(0, more, np.array([9_999.0]), after, length) if more else after
     together = full_queue(waiting)
     held = together.hold(0, np.cumsum(launches).tolist(), now, work)
-    found = now + work.sum(axis=0) if held is None else sum_from(now, held, work)[-1]
+    found = now + work.sum(axis=0) if held is None else sum_from(now, held, np.add.accumulate(work))[-1]
     assert found.tolist() == pytest.approx(expected.tolist())
