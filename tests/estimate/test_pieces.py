@@ -31,7 +31,8 @@ def one_by_one(
     length = meeting.length / len(pieces)
     for target in pieces:
         ready = ends.get(target, np.full(COLUMNS, -np.inf)) + slowed + meeting.late
-        begin = np.maximum(np.maximum(ready, meeting.theirs), done)
+        theirs = -np.inf if meeting.theirs is None else meeting.theirs
+        begin = np.maximum(np.maximum(ready, theirs), done)
         done = begin + length
         beside = slowdown * np.clip(streams[target.stream] - begin, 0.0, length)
         slowed, streams[target.stream] = slowed + beside, streams[target.stream] + beside
