@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
@@ -235,7 +236,7 @@ class Changes:
         items = np.concatenate([one.items[rows] for one, rows, _ in every])
         way = np.concatenate([one.way[rows] + begin for one, rows, begin in every])
         order = np.argsort(items, kind="stable")
-        self._sorted, self._way = items[order], way[order]
+        self._items, self._way = items[order].tolist(), way[order].tolist()  # asked for one by one
 
     def questions(self, item: int) -> list[int]:
         """The questions that change an item."""
@@ -245,8 +246,9 @@ class Changes:
         """The questions that change an item, each with its edit."""
         edits = self._edits.get(item)
         if edits is None:
-            begin, end = np.searchsorted(self._sorted, (item, item + 1)).tolist()
-            edits = self._edits[item] = tuple(self._numbered[way] for way in self._way[begin:end].tolist())
+            begin = bisect_left(self._items, item)
+            end = bisect_left(self._items, item + 1, begin)
+            edits = self._edits[item] = tuple(self._numbered[way] for way in self._way[begin:end])
         return edits
 
     def forget_columns(self) -> None:
