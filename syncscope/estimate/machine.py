@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Sequence
 from functools import cached_property
@@ -385,7 +386,7 @@ class Machine:
         The other ranks gain what this one does, so it waits for them as it did. A fix on one rank leaves them the time
         that they need from one collective to the next.
         """
-        known = item.later == item.later  # not NaN
+        known = not math.isnan(item.later)
         late = max(item.later, 0.0) if known else 0.0
         if self._on_one_rank is None or not known:
             return Meeting(None, late, item.dur - late)

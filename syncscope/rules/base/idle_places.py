@@ -97,11 +97,10 @@ def find_idle_place(timeline: Timeline, *causes: str) -> IdlePlace | None:
     if any(place.source == "hook" for place in places):
         return _most(places, weights)
     found = _innermost(places, weights, longest, _shares(timeline, main))
-    if found is None and HOST_WORK in causes and not any(place.chain for place in places):
-        found = _of_op(timeline, ts, ended, tid, due[rows])
-    if found is None and not any(place.chain for place in places):
-        return _of_marks_around(timeline, ts, ended, tid, due[rows])
-    return found
+    if found is not None or any(place.chain for place in places):
+        return found
+    in_op = _of_op(timeline, ts, ended, tid, due[rows]) if HOST_WORK in causes else None
+    return in_op or _of_marks_around(timeline, ts, ended, tid, due[rows])
 
 
 def _or_backward(timeline: Timeline, number: Ints, end: Ints) -> Ints:
