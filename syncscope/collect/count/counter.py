@@ -16,14 +16,14 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from syncscope.collect.count.account import CAP, Account, Prices
+from syncscope.collect.count.account import Account, Prices
 from syncscope.collect.count.bins import Bins
 from syncscope.collect.count.counted import Counted
 from syncscope.collect.count.operators import in_operator
 from syncscope.collect.count.phase import Nowhere, Phase, Tracker
 from syncscope.collect.count.phase_tally import FRESH_NS, PhaseTally
 from syncscope.collect.count.prices import measure
-from syncscope.collect.count.sampling import STEADY_NS, Draw
+from syncscope.collect.count.sampling import Draw
 from syncscope.collect.count.tally import WAITING_CALLS, Tally
 from syncscope.collect.count.wrappers import CountingWrappers
 from syncscope.collect.sites.stacks import Stacks
@@ -73,14 +73,18 @@ class Counter(Counted):
         self._prices = prices
         self._switches = self._outs = 0
         self._in = False
-        """The wrappers are in."""
+        """The wrappers are in, ..."""
+        self._passing_ns = 0.0
+        """... and passing through them took so long in the steps since the last counted one."""
         self._paused = False
         self._followed_ns = tracker.followed_ns
         """What following took until ``_mark``."""
         self._entered: list[tuple[int, int]] = []
         """When, by ``time.time_ns``, the program entered which phase while this was suspended."""
         self._ticked = -1, -1
-        """Phase and step at the last ``tick``."""
+        """Phase and step at the last ``tick``, ..."""
+        self._ticked_ns = 0
+        """... and when a ``tick`` first saw them."""
         self._wrappers = CountingWrappers(torch, self.tally, self._account, sync_debug_mode)
         self._wrappers.warnings = self.tally.warned
 
@@ -212,17 +216,19 @@ class Counter(Counted):
         of a step that lasts from one call to the next: it is a rare one. From any thread."""
         if not self._opened or self._suspended or (not self._account.on and in_operator()):
             return
-        state = self._state
-        here = state.phase.number, state.phase.steps + self._tracker.unheard
-        lasting = here == self._ticked
+        state, before_ns = self._state, self._ticked_ns
+        step = state.phase.steps + self._tracker.unheard
+        lasting = (state.phase.number, step) == self._ticked
         if not state.stepless:  # a save or load in the midst of a step is no other step
-            self._ticked = here
+            if not lasting:
+                self._ticked_ns = self._clock()
+            self._ticked = state.phase.number, step
         if lasting and not (state.stepless or (state.sampling.on and not self._paused)):
             self._settle()
-            self._end_block(state)
-            state.begin_block()
-            state.sampling.count_this()
-            state.stand_for_itself()
+            if state.lasting_step != step:
+                self._bins.add(self._mark, state.phase.number, steps=step - state.since)
+                state.begin_lasting(step, self._mark - before_ns)
+                self._tracker.tell_next()
         elif not self._paused:
             return
         self._settle()
@@ -294,12 +300,12 @@ class Counter(Counted):
         begin = self._clock()
         self._settle()
         account, sampling = self._account, state.sampling
-        steps = state.phase.steps - state.since
+        steps, lasting = state.phase.steps - state.since, state.lasting_step is not None
         self._end_block(state)
         if sampling.counts_last:
             sampling.end_last(0.0 if self._paused else state.block_cost_ns)
         elif not last or steps >= sampling.left:
-            self._choose_block(state, steps)
+            self._choose_block(state, 0 if lasting else steps)
         else:
             sampling.left -= steps
         state.begin_block()
@@ -311,10 +317,10 @@ class Counter(Counted):
             self._postpone(state)
         self._apply(self._state, begins=state is self._state)
         if self._paused and sampling.on and state is self._state and not state.stepless:
-            self._stay_paused(state, sampling.averages.length)
+            self._stay_paused(state)
         account.book_block(self._clock() - begin)
         in_the_way = self._paused or (sampling.out and not sampling.on)
-        if in_the_way and sampling.left * sampling.averages.gate > 2 * account.prices.out:
+        if in_the_way and self._passing_ns + sampling.left * sampling.averages.gate > 2 * account.prices.out:
             self._take_out()
 
     def _count_rest(self, state: PhaseTally) -> bool:
@@ -336,15 +342,20 @@ class Counter(Counted):
         return True
 
     def _choose_block(self, state: PhaseTally, steps: int) -> None:
-        """Choose whether the next block is counted, as far as the one of so many ``steps`` tells that is over."""
+        """Choose whether the next block is counted, as far as the one of so many ``steps`` tells that is over. One that
+        lasted tells nothing of others."""
         account, sampling = self._account, state.sampling
         length, cost = state.block_ns, state.block_cost_ns
         share = 1.0
         if self._paused:
             share = state.block_counted_ns / max(length, 1)
             cost /= share or 1.0  # the rest would have cost as much
-        if not sampling.on and self._in:
-            account.cost_ns += steps * sampling.averages.gate
+        if state.block_counted_ns:
+            self._passing_ns = 0.0
+        elif self._in:
+            passing_ns = steps * sampling.averages.gate
+            account.cost_ns += passing_ns
+            self._passing_ns += passing_ns
         spare = account.rare_left_ns if self._may_be_rare(state) else 0.0
         sampling.next_block(
             steps,
@@ -362,12 +373,13 @@ class Counter(Counted):
 
     def _postpone(self, state: PhaseTally) -> None:
         """Let drawn steps wait until they can be afforded."""
-        sampling, averages = state.sampling, state.sampling.averages
+        sampling = state.sampling
         if sampling.one_in > 1 and sampling.on:
-            needed = sampling.left * averages.cost
+            needed = sampling.left * sampling.averages.cost
             lacking = needed - self._account.allow(needed)
             if lacking > 0:
-                sampling.postpone(math.ceil(lacking / (CAP * averages.length)))
+                prices = self._account.prices
+                sampling.postpone(state.steps_until(lacking + prices.step + prices.switch))
 
     @property
     def _phases_ns(self) -> int:
@@ -382,10 +394,10 @@ class Counter(Counted):
         every step takes of it what it lacks: another phase may have spent all else."""
         return state.rare or (state.sampling.one_in == 1 and self._may_be_rare(state))
 
-    def _stay_paused(self, state: PhaseTally, step_ns: float) -> None:
-        """Let steps of this length pass until counting may go on, but look at them again now and then."""
+    def _stay_paused(self, state: PhaseTally) -> None:
+        """Let steps pass until counting may go on, but look at them again now and then."""
         lacking = state.enough_ns - self._account.allow(0, rare=self._is_rare(state))
-        state.sampling.left = max(int(min(lacking / CAP, STEADY_NS) / max(step_ns, 1)), 1)
+        state.sampling.left = state.steps_until(lacking)
         state.choose_weight()
 
     def _apply(self, state: PhaseTally, begins: bool = False) -> None:

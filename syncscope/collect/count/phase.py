@@ -36,6 +36,9 @@ class Tracker(Protocol):
     def at(self, frame: FrameType) -> Phase:
         """The phase of something that happens now in ``frame``."""
 
+    def tell_next(self) -> None:
+        """Let the next step not pass unheard. From any thread."""
+
 
 class Nowhere:
     """A phase, and the tracker that always finds it."""
@@ -52,3 +55,6 @@ class Nowhere:
 
     def at(self, frame: FrameType) -> Phase:
         return self
+
+    def tell_next(self) -> None:
+        pass

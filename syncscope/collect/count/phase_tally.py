@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from syncscope.collect.count.account import Prices
+from syncscope.collect.count.account import CAP, FLOOR, Prices
+from syncscope.collect.count.parts import CutParts, Parts
 from syncscope.collect.count.phase import Phase
 from syncscope.collect.count.places import ITSELF, Key, Place, Sampled
 from syncscope.collect.count.sampling import LAST, Draw, Sampling
@@ -31,6 +32,9 @@ that is made once, such as compiled code, is made in it."""
 SELDOM_NS, SELDOM_PART = 500_000_000, 1 / 16
 """What comes once in so long may take so much of what is left for what is rare: a program that makes a model every
 other second moves a hundred weights each time."""
+
+LOOK_NS = 500_000_000
+"""Once counting has stopped, it is looked again after so long whether it may go on."""
 
 RARE_SHARE = 0.05
 """Of the time since the first phase began: what a phase other than training takes at most where it is rare."""
@@ -59,6 +63,11 @@ class PhaseTally(Weights):
         """Steps that were counted in part, because counting stopped in the middle of them."""
         self.cuts = 0
         """Of them, those since the last whole one."""
+        self._cut_parts = CutParts()
+        self._lasting_parts = Parts()
+        """Of steps that last so long that they are counted by themselves, whenever that can be afforded."""
+        self.lasting_step: int | None = None
+        """Such a step, while it is under way."""
         self._back_at = -FEWEST
         """The step in the midst of which the program last came back."""
         self._rest_of = -1
@@ -87,6 +96,13 @@ class PhaseTally(Weights):
     def enough_ns(self) -> int:
         """What must be allowed for counting to go on once it has stopped."""
         return PAUSE_NS << min(self.cuts, MOST_CUTS)
+
+    def steps_until(self, saved_ns: float) -> int:
+        """Steps that pass until ``saved_ns`` more may be spent, or until it is time to look again. Following the phase
+        takes its part of what may be spent meanwhile."""
+        length = max(self.sampling.averages.length, 1.0)
+        saved = max(CAP * length - self.sampling.averages.following, FLOOR * length)
+        return max(math.ceil(min(saved_ns / saved, LOOK_NS / length)), 1)
 
     def leave(self, follower: int, now_ns: int, prices: Prices, paused: bool) -> None:
         """The program leaves the phase for the one with the number ``follower``. ``paused``: counting has stopped, also
@@ -131,6 +147,7 @@ class PhaseTally(Weights):
         steps are new: those before may have been a tenth as long."""
         self.sampling = Sampling(self._draw, self.stepless)
         self.parts = self.cuts = 0
+        self._cut_parts, self._lasting_parts, self.lasting_step = CutParts(), Parts(), None
         self.forget_weights()
         self.stays.begin_again(self.phase.steps)
         self._back_at, self._rest_of = -FEWEST, -1
@@ -141,7 +158,13 @@ class PhaseTally(Weights):
     def sampled(self, counting: bool) -> Sampled:
         """What the counted steps tell of all. ``counting`` is whether those since the last block are counted."""
         here = max(self.phase.steps - self.since, 0)
-        return self.told(self.phase.steps - self.first, here * counting, here * (not counting), self.lacking)
+        told = self.told(self.phase.steps - self.first, here * counting, here * (not counting), self.lacking)
+        lasting_ns = (self.block_ns, self.block_counted_ns) if self.lasting_step is not None else (0, 0)
+        return told._replace(
+            of_cut=self._cut_parts.scale(),
+            of_lasting=self._lasting_parts.scale(*lasting_ns),
+            lasting_step=self.lasting_step,
+        )
 
     @property
     def lacking(self) -> int:
@@ -163,15 +186,36 @@ class PhaseTally(Weights):
                 place.weight = ITSELF
         self.weigh_itself()
 
+    def begin_lasting(self, step: int, ns: int) -> None:
+        """``step`` is under way since ``ns`` ago or up to twice as long. It is unlike the others, and counted by itself
+        from now on."""
+        others_ns = (step - self.block_first) * self.sampling.averages.length
+        before = min(max(self.block_ns - others_ns, ns), 2 * ns), 0.0
+        self.end_steps(0, step - self.since)
+        self._lasting_parts.add(*(self._cut_parts.take(self.block_ns) or before))
+        self.begin_block(step)
+        self.lasting_step = step
+        self.sampling.count_this()
+        for place in self.places:
+            if place.step == step:
+                place.begin_lasting()
+        self.weigh_itself()
+
     def cut_step(self) -> None:
         """Counting stops in the middle of a step. It is not among those that were counted, unless none is whole."""
-        if not self._in_counted_step():
+        if not self._in_counted_step() or self.lasting_step == self.phase.steps:
             return
         begun = [place for place in self.places if place.step == self.phase.steps and place.now]
+        if not begun:
+            return
         for place in begun:
             place.cut_step()
-        self.parts += bool(begun)
-        self.cuts += bool(begun)
+        self.parts += 1
+        self.cuts += 1
+        whole_ns = (self.phase.steps - self.block_first) * self.sampling.averages.length
+        self._cut_parts.cut(
+            max(self.block_ns - whole_ns, 0.0), max(self.block_counted_ns - whole_ns, 0.0), self.block_ns
+        )
 
     def skip_step(self) -> None:
         """Counting goes on, in the middle of a step of this phase: it is counted from the next one on."""
@@ -188,11 +232,22 @@ class PhaseTally(Weights):
         if self._first_cost_ns < 0:
             self._first_cost_ns = self.cost_ns
         self.cuts = 0 if counted else self.cuts
-        self.since += counted + left_out
+        steps = counted + left_out
+        self.since += steps
         self.weigh(counted, left_out)
+        if not steps:
+            return
+        self._cut_parts.end(steps, self.block_ns)
+        if self.lasting_step is not None:
+            self._lasting_parts.add(self.block_ns, self.block_counted_ns)
+            for place in self.places:
+                if place.step == self.lasting_step:
+                    place.end_lasting()
+            self.lasting_step = None
 
-    def begin_block(self) -> None:
-        self.block_first = self.phase.steps
+    def begin_block(self, step: int | None = None) -> None:
+        """Counting begins anew, with ``step``, or the one that is known to be under way."""
+        self.block_first = self.phase.steps if step is None else step
         self.block_ns = self.block_counted_ns = 0
         self.block_followed_ns = 0.0
         self.block_cost_ns = self.block_gate_ns = 0.0

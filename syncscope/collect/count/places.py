@@ -40,6 +40,12 @@ class Sampled(NamedTuple):
     """Steps that the counted ones stand for, without those that stand for themselves."""
     all_steps: int | None = None
     """Steps, counted or not, besides the one that is under way; ``None`` unknown."""
+    of_cut: float = 1.0
+    """Steps in which counting stopped were so many times as long as what was counted of them."""
+    of_lasting: float = 1.0
+    """The same of steps that last, ..."""
+    lasting_step: int | None = None
+    """... of which this one is under way."""
 
 
 EVERY_STEP = Sampled()
@@ -58,6 +64,9 @@ class Place:
         "cut_steps",
         "expected",
         "first_step",
+        "last_cut",
+        "lasting",
+        "lasting_steps",
         "may_wait",
         "name",
         "non_blocking",
@@ -93,6 +102,10 @@ class Place:
         """Waits before its steps were known."""
         self.cut = self.cut_steps = 0
         """Waits in steps that were counted in part. They are not in ``count``."""
+        self.last_cut = 0
+        """Of them, those in ``step``."""
+        self.lasting = self.lasting_steps = 0
+        """Waits in steps that last, of which the parts told what was counted. They are not in ``count`` either."""
         self.bytes = self.blocked_ns = 0
         self.pageable = self.non_blocking = self.may_wait = False
         self.thread: str | None = None
@@ -107,16 +120,26 @@ class Place:
             self.weighted += now * self.weight
             self.squares += now * (now - 1) * self.weight
             self.alone += now * (self.weight == ITSELF)
-        self.step, self.now, self.weight = step, 1, weight
+        self.step, self.now, self.weight, self.last_cut = step, 1, weight, 0
 
     def cut_step(self) -> None:
         """The step under way is counted in part."""
-        self.cut, self.cut_steps, self.now = self.cut + self.now, self.cut_steps + 1, 0
+        self.cut, self.cut_steps = self.cut + self.now, self.cut_steps + 1
+        self.last_cut, self.now = self.now, 0
+
+    def begin_lasting(self) -> None:
+        """The step under way turns out to last. What was counted of it so far is part of it."""
+        self.cut, self.cut_steps = self.cut - self.last_cut, self.cut_steps - (self.last_cut > 0)
+        self.now, self.last_cut, self.weight = self.now + self.last_cut, 0, ITSELF
+
+    def end_lasting(self) -> None:
+        """The step that lasts is over."""
+        self.lasting, self.lasting_steps, self.now = self.lasting + self.now, self.lasting_steps + (self.now > 0), 0
 
     def begin_again(self) -> None:
         """Its steps were others so far."""
-        self.before += self.count + self.now + self.cut
-        self.cut = self.cut_steps = 0
+        self.before += self.count + self.now + self.cut + self.lasting
+        self.cut = self.cut_steps = self.last_cut = self.lasting = self.lasting_steps = 0
         self.count = self.steps = self.now = self.first_step = self.step = self.alone = 0
         self.weighted = self.squares = 0.0
         self.bytes = self.blocked_ns = 0
@@ -132,6 +155,8 @@ class Place:
         self.before += other.before
         self.cut += other.cut
         self.cut_steps += other.cut_steps
+        self.lasting += other.lasting
+        self.lasting_steps += other.lasting_steps
         self.bytes += other.bytes
         self.blocked_ns += other.blocked_ns
         self.pageable |= other.pageable
@@ -144,9 +169,11 @@ class Place:
 
     def waits(self, phase: int, most_steps: int, sampled: Sampled = EVERY_STEP) -> CountedWait | None:
         """This place in a recording; ``None`` where nothing was counted. It had waits in ``most_steps`` at most."""
-        now = self.now
+        lasts = self.step == sampled.lasting_step
+        lasting = self.lasting + self.now * lasts
+        now = self.now * (not lasts)
         count = self.count + now
-        if not count + self.cut + self.before:
+        if not count + lasting + self.cut + self.before:
             return None
         copies = self.name in COPIES
         if copies and self.to_device is not None and not self.pageable:
@@ -154,14 +181,19 @@ class Place:
         direction: Direction | None = None if self.to_device is None else "HtoD" if self.to_device else "DtoH"
         kind: Literal["warning", "call"] = "call" if self.name else "warning"
         steps = self.steps + (now > 0)
-        estimate, variance = self._estimate(sampled)
+        estimate, variance = self._estimate(now, sampled)
         if sampled.all_steps and count == steps:  # once in each that had one
             estimate = min(estimate, float(sampled.all_steps + 1))
-        blocked_ns = self.blocked_ns * count // (count + self.cut) if count else self.blocked_ns
+        told = count + lasting
+        blocked_ns = self.blocked_ns * told // (told + self.cut) if told else self.blocked_ns
         if self.cut > estimate:  # steps that are too dear to be counted whole are told by their parts
-            estimate, variance = float(self.cut), variance + (self.cut - estimate) ** 2
-        if not count:
+            estimate, variance = _of_parts(self.cut, sampled.of_cut, variance + (self.cut - estimate) ** 2)
+        if not told:
             count, steps = self.cut, self.cut_steps
+        if lasting:
+            of_lasting, variance = _of_parts(lasting, sampled.of_lasting, variance)
+            estimate += of_lasting
+            count, steps = told, steps + self.lasting_steps + (lasts and self.now > 0)
         return CountedWait(
             phase=phase,
             stack=self.stack,
@@ -184,13 +216,13 @@ class Place:
             blocked_ns=blocked_ns if kind == "call" or direction else None,
         )
 
-    def _estimate(self, sampled: Sampled) -> tuple[float, float]:
-        """Waits in all steps, and the variance of this number.
+    def _estimate(self, now: int, sampled: Sampled) -> tuple[float, float]:
+        """Waits in all steps, ``now`` in the last one, and the variance of this number.
 
         Steps that stand for others are wrong of them by as much as steps differ. So a line that waits once in each step
         is known well from few, and one that waits in every tenth is not.
         """
-        now, steps = self.now, self.steps + (self.now > 0)
+        steps = self.steps + (now > 0)
         weighted, count = self.weighted + now * self.weight, self.count + now
         alone = self.alone + now * (self.weight == ITSELF)
         seen = count - alone
@@ -202,3 +234,10 @@ class Place:
         variance = sampled.spread * max(squares / stood_for - (weighted / stood_for) ** 2, 0.0)
         usual = count / steps * (squares / weighted if weighted else 1.0)  # the mean of the squares
         return estimate, variance + UNSEEN * usual * sampled.mean * (sampled.mean - 1)
+
+
+def _of_parts(counted: int, scale: float, variance: float) -> tuple[float, float]:
+    """Waits in steps of which ``counted`` were seen in parts, and the variance of this number besides ``variance``:
+    what was not seen may be unlike what was."""
+    unseen = counted * (scale - 1)
+    return counted + unseen, variance + (unseen / 2) ** 2

@@ -103,9 +103,13 @@ class Averages:
     costs: int = 0
     whole: bool = False
 
-    def add_length(self, total: float, steps: int) -> None:
-        self.lengths += 1
-        self.length += max(MEMORY, 1 / self.lengths) * (total / steps - self.length)
+    def add_length(self, total: float, steps: int, following: float = 0.0) -> None:
+        """Of a block of ``steps``. The first steps of all, each a block, read the program's bytecode, and load kernels:
+        they weigh no more than they are."""
+        self.lengths += steps
+        weight = max(MEMORY, steps / self.lengths)
+        self.length += weight * (total / steps - self.length)
+        self.following += weight * (following / steps - self.following)
 
     def add_cost(self, total: float, gate: float, steps: int, whole: bool = True) -> None:
         """Of a block of steps; not ``whole`` if that is but an estimate, which tells only while none is known whole."""
@@ -166,8 +170,7 @@ class Sampling:
         counted = self.on and share > 0
         averages = self.averages
         if steps:
-            averages.add_length(max(length_ns - cost_ns, 0.0), steps)
-            averages.following += max(MEMORY, 1 / averages.lengths) * (followed_ns / steps - averages.following)
+            averages.add_length(max(length_ns - cost_ns, 0.0), steps, followed_ns)
             if counted:
                 begun = self._blocks > 0  # else the phase was told in the midst of the step
                 averages.add_cost(cost_ns, gate_ns, steps, whole=share == 1 and begun)

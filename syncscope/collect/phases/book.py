@@ -101,6 +101,10 @@ class PhaseBook:
         """Steps of the current phase that ended unheard, and are not in its ``steps`` yet."""
         return self.expected.unheard
 
+    def tell_next(self) -> None:
+        """Let the next step not pass unheard. From any thread."""
+        self.expected.tell_next()
+
     def _listen(self) -> None:
         """Let no further step pass unheard, and add those that did."""
         expected = self.expected

@@ -123,6 +123,11 @@ class Expected:
         self.quick = False
         self.take_back()
 
+    def tell_next(self) -> None:
+        """Let the next event that ends a step be told. From any thread."""
+        self.slow_down()
+        self.event = ""
+
     def look_closely(self) -> None:
         """Let nothing pass quickly any more: several threads call modules."""
         self.looks_closely = True

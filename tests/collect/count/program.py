@@ -38,10 +38,15 @@ class Tracker:
         self.current = Phase(0, "start")
         self.followed_ns = 0.0
         self.unheard = 0
+        self.told = False
+        """The next step is not to pass unheard."""
 
     def at(self, frame: FrameType) -> Phase:
         self.hear()
         return self.current
+
+    def tell_next(self) -> None:
+        self.told = True
 
     def hear(self) -> None:
         """Add the steps that passed unheard."""

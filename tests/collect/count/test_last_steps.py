@@ -45,7 +45,8 @@ def test_what_follows_each_rollout_is_counted_every_time(seed: int) -> None:
         lines = [each for each in run.counter.waits() if each.phase == 1]
         often, seldom = max(lines, key=lambda each: each.count), min(lines, key=lambda each: each.count)
         assert stays - 4 <= seldom.count / 3 <= stays  # not before two stays had as many steps
-        assert seldom.estimate == pytest.approx(3 * stays, abs=12)
+        drawn = 3 * run.counter.one_in(rollout)  # one of the first two, for all of those around it
+        assert seldom.estimate == pytest.approx(3 * stays, abs=12 + drawn)
         assert often.estimate == pytest.approx(6 * stays * steps, rel=0.02)
         assert run.counter.overhead_share is not None and run.counter.overhead_share < 0.01
 

@@ -1,0 +1,57 @@
+"""Steps that were counted in part: how long they were, and how much of that was counted."""
+
+from __future__ import annotations
+
+
+class Parts:
+    """All such steps of one phase. What was counted in them is told of all their time."""
+
+    def __init__(self) -> None:
+        self._time_ns = self._counted_ns = 0.0
+
+    def add(self, time_ns: float, counted_ns: float) -> None:
+        """So much more of the steps was seen, and so much of it counted."""
+        self._time_ns += time_ns
+        self._counted_ns += counted_ns
+
+    def scale(self, time_ns: float = 0.0, counted_ns: float = 0.0) -> float:
+        """How many times as long as what was counted the steps were, with ``time_ns`` of one that is under way."""
+        counted_ns += self._counted_ns
+        return max((self._time_ns + time_ns) / counted_ns, 1.0) if counted_ns > 0 else 1.0
+
+
+class CutParts(Parts):
+    """Steps in which counting stopped. Of one that is under way, what it took since then is not known yet."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._open = Parts()
+        self._since_ns: float | None = None
+        """Time of the block when counting stopped in the step that is under way; ``None`` where it did not."""
+
+    def cut(self, time_ns: float, counted_ns: float, block_ns: float) -> None:
+        """Counting stops in a step that took ``time_ns`` so far. Its block took ``block_ns``."""
+        self._open = Parts()
+        self._since_ns = block_ns
+        self._add(time_ns, counted_ns)
+
+    def end(self, steps: int, block_ns: float) -> None:
+        """That step is over: one of ``steps`` that ended since. The block took ``block_ns``."""
+        if self._since_ns is not None:
+            self._add((block_ns - self._since_ns) / steps, 0.0)
+            self._since_ns = None
+
+    def take(self, block_ns: float) -> tuple[float, float] | None:
+        """Forget the step that is under way. Returns its time and how much of that was counted; ``None`` where counting
+        did not stop in it."""
+        if self._since_ns is None:
+            return None
+        self._add(block_ns - self._since_ns, 0.0)
+        time_ns, counted_ns = self._open._time_ns, self._open._counted_ns
+        self.add(-time_ns, -counted_ns)
+        self._since_ns = None
+        return time_ns, counted_ns
+
+    def _add(self, time_ns: float, counted_ns: float) -> None:
+        self.add(time_ns, counted_ns)
+        self._open.add(time_ns, counted_ns)
