@@ -51,8 +51,7 @@ class Counted:
 
     def _counts(self, state: PhaseTally) -> bool:
         """Whether the steps of a phase since its last block are counted."""
-        counting = self._account.on if state is self._state else state.block_counted_ns > 0
-        return state.sampling.on and counting
+        return state.sampling.on and self._account.on if state is self._state else state.counts
 
     def one_in(self, phase: Phase) -> float:
         """One step of ``phase`` in so many was counted. Where counting stopped inside steps: the time instead."""

@@ -285,12 +285,14 @@ class Counter(Counted):
         if account.on:
             state.counted_ns += elapsed
             state.block_counted_ns += elapsed
+        else:
+            state.missed_ns += elapsed
 
     def _end_block(self, state: PhaseTally) -> None:
         steps = state.phase.steps - state.since
         if steps <= 0:
             return
-        counted = steps if state.sampling.on and state.block_counted_ns and not self._paused else 0
+        counted = steps if state.counts else 0
         state.end_steps(counted, steps - counted)
         self._bins.add(self._mark, state.phase.number, steps=steps, counted=counted)
 
@@ -418,6 +420,8 @@ class Counter(Counted):
         if paused != self._paused:
             for each in list(self.tally.phases.values()):
                 self._end_block(each)
+                if each is not state and each.is_between:
+                    continue
                 if paused:
                     each.cut_step()
                 elif each is not state:

@@ -33,6 +33,9 @@ SELDOM_NS, SELDOM_PART = 500_000_000, 1 / 16
 """What comes once in so long may take so much of what is left for what is rare: a program that makes a model every
 other second moves a hundred weights each time."""
 
+MISSED = 10
+"""Steps are counted where the time that was missed is at most one part in so many of that which was counted."""
+
 LOOK_NS = 500_000_000
 """Once counting has stopped, it is looked again after so long whether it may go on."""
 
@@ -157,6 +160,8 @@ class PhaseTally(Weights):
 
     def sampled(self, counting: bool) -> Sampled:
         """What the counted steps tell of all. ``counting`` is whether those since the last block are counted."""
+        if self.stepless:
+            return Sampled(of_time=self.time_ns / self.counted_ns if self.counted_ns else 1.0)
         here = max(self.phase.steps - self.since, 0)
         told = self.told(self.phase.steps - self.first, here * counting, here * (not counting), self.lacking)
         lasting_ns = (self.block_ns, self.block_counted_ns) if self.lasting_step is not None else (0, 0)
@@ -165,6 +170,17 @@ class PhaseTally(Weights):
             of_lasting=self._lasting_parts.scale(*lasting_ns),
             lasting_step=self.lasting_step,
         )
+
+    @property
+    def counts(self) -> bool:
+        """Whether the steps of this block are counted: of what was spent in this phase, hardly anything was missed."""
+        return self.sampling.on and self.block_counted_ns > 0 and MISSED * self.missed_ns <= self.block_counted_ns
+
+    @property
+    def is_between(self) -> bool:
+        """Whether the program, which is in another phase, has done all that the last step of this one is likely to
+        do."""
+        return self.phase.kind in BEGUN
 
     @property
     def lacking(self) -> int:
@@ -237,6 +253,7 @@ class PhaseTally(Weights):
         self.weigh(counted, left_out)
         if not steps:
             return
+        self.missed_ns = 0
         self._cut_parts.end(steps, self.block_ns)
         if self.lasting_step is not None:
             self._lasting_parts.add(self.block_ns, self.block_counted_ns)
@@ -248,7 +265,7 @@ class PhaseTally(Weights):
     def begin_block(self, step: int | None = None) -> None:
         """Counting begins anew, with ``step``, or the one that is known to be under way."""
         self.block_first = self.phase.steps if step is None else step
-        self.block_ns = self.block_counted_ns = 0
+        self.block_ns = self.block_counted_ns = self.missed_ns = 0
         self.block_followed_ns = 0.0
         self.block_cost_ns = self.block_gate_ns = 0.0
 

@@ -40,6 +40,8 @@ class Sampled(NamedTuple):
     """Steps that the counted ones stand for, without those that stand for themselves."""
     all_steps: int | None = None
     """Steps, counted or not, besides the one that is under way; ``None`` unknown."""
+    of_time: float = 1.0
+    """A phase without steps lasted so many times as long as it was counted."""
     of_cut: float = 1.0
     """Steps in which counting stopped were so many times as long as what was counted of them."""
     of_lasting: float = 1.0
@@ -182,6 +184,8 @@ class Place:
         kind: Literal["warning", "call"] = "call" if self.name else "warning"
         steps = self.steps + (now > 0)
         estimate, variance = self._estimate(now, sampled)
+        if sampled.of_time > 1:
+            estimate, variance = _of_parts(count, sampled.of_time, variance)
         if sampled.all_steps and count == steps:  # once in each that had one
             estimate = min(estimate, float(sampled.all_steps + 1))
         told = count + lasting
@@ -237,7 +241,7 @@ class Place:
 
 
 def _of_parts(counted: int, scale: float, variance: float) -> tuple[float, float]:
-    """Waits in steps of which ``counted`` were seen in parts, and the variance of this number besides ``variance``:
-    what was not seen may be unlike what was."""
+    """Waits in what lasted ``scale`` times as long as it was ``counted``, and the variance of this number besides
+    ``variance``: what was not seen may be unlike what was."""
     unseen = counted * (scale - 1)
     return counted + unseen, variance + (unseen / 2) ** 2
