@@ -10,12 +10,14 @@ import pytest
 from syncscope.report.conclusion import conclude
 from syncscope.report.first_change import shorten_fix
 from syncscope.schema.findings import Finding, IdleCause
-from syncscope.schema.report import Overlap, Report
+from syncscope.schema.report import NotChecked, Overlap, Report, Steps
 from syncscope.schema.verdict import Verdict
 from tests.report import sample, sample_run
 
 READ = sample.findings()[0]
 RANGE = {"saving_ms_per_step": None, "saving_low_ms_per_step": 0.0, "saving_high_ms_per_step": 1.53}
+
+WITHOUT_STEPS = Steps(count=0, profiled_ms=None, bare_ms=None, source="none")
 
 
 def lines(*found: Finding, verdict: Verdict | None = None, **of_trace: Any) -> dict[str, str]:
@@ -59,7 +61,8 @@ def test_a_replay_that_takes_longer_than_what_it_replays_is_no_step() -> None:
 
 def test_the_first_change_is_one_whose_saving_can_be_told() -> None:
     hidden = changed(saving_ms_per_step=0.001, saving_high_ms_per_step=0.01, saving_below_drift=True, fingerprint="1")
-    assert lines(hidden)["first"] == "no change is known to save 1 % of the step; 1 rule could not be checked"
+    unknown = "no change is known to save 1 % of the step, though the device is idle for 27 % of it"
+    assert lines(hidden)["first"] == f"{unknown}; 1 rule could not be checked"
     assert lines(hidden)["step"] == "5.1 ms"
     assert lines(hidden, READ)["first"].startswith("train.py:42")
 
@@ -78,7 +81,7 @@ def test_where_no_change_saves_enough_alone_all_together_may() -> None:
     assert said(0.08)["step"] == "5.1 → 5.02 ms, −1.6 % (0 to 3.9 %), with both changes"
     assert said(0.08)["first"] == "no single change is known to save 1 % of the step, only all of them together"
     assert said(0.04)["step"] == "5.1 ms"
-    assert said(0.04)["first"].startswith("no change is known to save 1 % of the step;")
+    assert said(0.04)["first"].startswith("no change is known to save 1 % of the step, though")
 
 
 def test_a_known_saving_has_its_range_where_that_can_be_told() -> None:
@@ -107,7 +110,30 @@ def test_where_most_is_warm_up_other_steps_come_first() -> None:
 
 def test_findings_that_may_stay_are_not_nothing() -> None:
     said = lines(changed(status="baseline"))["first"]
-    assert said == "nothing unexpected was found; 1 rule could not be checked"
+    assert said.startswith("nothing unexpected was found, though the device is idle for 27 % of the step;")
+
+
+def test_a_device_that_computes_all_the_time_leads_to_its_kernels() -> None:
+    overlap, steps, hidden = sample.trace_info().overlap, sample.trace_info().steps, changed(saving_below_drift=True)
+    assert overlap is not None
+    busy = msgspec.structs.replace(overlap, device_busy_ms=5.9, compute_ms=5.94, idle_ms=0.1)
+    assert lines(overlap=busy)["first"] == (
+        "look at the kernels: the device computes for 100 % of the step; nothing was found that saves 1 % of it"
+    )
+    profiled = msgspec.structs.replace(steps, bare_ms=None)
+    assert "computes for 99 % of the step; nothing was found" in lines(hidden, overlap=busy, steps=profiled)["first"]
+    assert "nothing unexpected was found" in lines(changed(status="baseline"), overlap=busy)["first"]
+    assert lines(READ, overlap=busy)["first"].startswith("train.py:42")
+
+
+def test_nothing_leads_to_the_kernels_where_waits_could_not_be_seen() -> None:
+    overlap = sample.trace_info().overlap
+    assert overlap is not None
+    busy = msgspec.structs.replace(overlap, device_busy_ms=6.0, compute_ms=6.0, idle_ms=0.0)
+    made = sample.report([msgspec.structs.replace(sample.trace_info(), overlap=busy)], ())
+    unseen = (*made.not_checked, NotChecked(rule="SYN102", why="its call is not in the trace"))
+    said = conclude(msgspec.structs.replace(made, not_checked=unseen)).change
+    assert said == "nothing was found; 2 rules could not be checked"
 
 
 def test_a_race_comes_first_and_is_no_matter_of_time() -> None:
@@ -128,6 +154,22 @@ def test_a_file_of_collectives_alone_is_told_apart_from_one_without_a_device() -
     for has, end in ((("cpu_op",), " but collectives"), (("cpu_op", "runtime"), "")):
         said = lines(overlap=None, run=None, has=has)["idle"]
         assert said == f"not known: the trace holds no device activity{end}"
+
+
+def test_without_steps_or_calls_the_time_is_that_of_the_devices_work() -> None:
+    said = lines(replay=None, steps=WITHOUT_STEPS)
+    assert said["trace"] == "6 ms (from the device's first work to its last)"
+    assert lines(replay=None, steps=WITHOUT_STEPS, overlap=None)["trace"] == "length not known"
+
+
+def test_warm_up_is_left_out_only_of_what_is_too_short_to_hold_it() -> None:
+    overlap, replay = sample.trace_info().overlap, sample.trace_info().replay
+    assert overlap is not None and replay is not None
+    warm = msgspec.structs.replace(overlap, idle_ms=4.4, idle_by_cause={"warm-up": 4.0})
+    for step_ms, said in ((1.9, "1.9 ms (replayed without the profiler or warm-up)"), (5.8, "5.8 ms (replayed")):
+        known = msgspec.structs.replace(replay, step_ms=step_ms)
+        step = lines(overlap=warm, replay=known, steps=WITHOUT_STEPS)["trace"]
+        assert step.startswith(said) and ("warm-up" in step) == (step_ms < 5)
 
 
 def test_unknown_figures_are_said_to_be_unknown() -> None:

@@ -1,0 +1,55 @@
+"""What stands in the place of the first change where no change alone is known to save something. Not escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from syncscope.report.device_time import share_of_cause, share_of_compute, share_of_idle
+from syncscope.report.numbers import count, percent
+from syncscope.report.runs import is_counted_only
+from syncscope.schema.findings import Finding
+from syncscope.schema.report import Report, TraceInfo
+
+MOSTLY = 0.5
+"""Of the step: where warm-up takes more, or idle time that nothing explains, other steps have to be recorded before
+anything else."""
+COMPUTES = 0.8
+"""Of the step: a device that computes for more leaves waits, copies and launches little to gain."""
+WAITS = "SYN102"
+"""Where this rule could not be checked, nothing is known of waits."""
+IDLE = 0.1
+"""Of the step: a device that is idle for more is something to wonder at, where nothing is known to change that."""
+
+
+def explain_no_change(found: Sequence[Finding], report: Report, trace: int, *, all_help: bool) -> str:
+    """Why nothing comes first: what else to do, or what fills the step. ``all_help`` is whether all changes together
+    save something."""
+    info = report.traces[trace]
+    whole = _name_whole(info)
+    if all_help:
+        return f"no single change is known to save 1 % of the {whole}, only all of them together"
+    if (warm_up := share_of_cause("warm-up", info)) >= MOSTLY:
+        return f"record later steps: {percent(warm_up, 1.0)} of this time is warm-up, which they do not repeat"
+    if (unknown := share_of_cause("unknown", info)) >= MOSTLY:
+        why = f"the trace does not show why the device is idle for {percent(unknown, 1.0)} of this time"
+        return f"record again, with a warm-up before the window: {why}"
+    nothing = "nothing unexpected was found" if report.findings and not found else "nothing was found"
+    computes, unseen = share_of_compute(info) or 0.0, _list_unchecked(report)
+    if computes >= COMPUTES and WAITS not in unseen:
+        busy = f"the device computes for {percent(computes, 1.0)} of the {whole}"
+        return f"look at the kernels: {busy}; {nothing} that saves 1 % of it"
+    none = f"no change is known to save 1 % of the {whole}" if found else nothing
+    idle = share_of_idle(info) or 0.0
+    of = "it" if found else f"the {whole}"
+    though = f", though the device is idle for {percent(idle, 1.0)} of {of}" if idle >= IDLE else ""
+    some = f"; {count(len(unseen), 'rule')} could not be checked" if unseen else ""
+    return f"{none}{though}{some}"
+
+
+def _name_whole(info: TraceInfo) -> str:
+    return "step" if info.steps.count or is_counted_only(info) else "time"
+
+
+def _list_unchecked(report: Report) -> set[str]:
+    """The rules that could not be checked on some trace though it may have what they look for."""
+    return {entry.rule for entry in report.not_checked if not (entry.partial or entry.needless)}
