@@ -11,6 +11,9 @@ from syncscope.report.worth_phrases import describe_saving, find_step_of_run
 from syncscope.schema.findings import COMPILED, Finding, Frame
 from syncscope.schema.report import TraceInfo
 
+PACED = "LCH501"
+"""The rule whose idle time is that without the profiler, as far as that can be told."""
+
 
 def group_alike(findings: Iterable[Finding]) -> list[list[Finding]]:
     """One group for the same place in the same phase on several traces, the heaviest first; two findings of one trace
@@ -79,7 +82,20 @@ def _recorded(finding: Finding, info: TraceInfo, stall: float | None, of: str = 
         ("exposed", finding.exposed_ms_per_step),
         ("idle", finding.idle_ms_per_step),
     )
-    return [f"{label} {milliseconds(ms)}{_share(ms, finding, info, of)}" for label, ms in named if ms]
+    told = [(label, ms, _share(ms, finding, info, of)) for label, ms in named if ms]
+    bare = _share_of_bare(finding, info)
+    return [f"{label} {milliseconds(ms)}{bare if label == 'idle' and bare else share}" for label, ms, share in told]
+
+
+def _share_of_bare(finding: Finding, info: TraceInfo) -> str | None:
+    """What the idle time of launches that keep the device waiting is of: the profiler makes them slower, so it is that
+    without. ``None`` for other idle time."""
+    if finding.rule != PACED or finding.idle_ms_per_step is None:
+        return None
+    bare = info.steps.bare_ms
+    if bare is None:
+        return " without the profiler, at a guess"
+    return f" ({percent(finding.idle_ms_per_step, bare)} of the step without the profiler)"
 
 
 def _share(ms: float, finding: Finding, info: TraceInfo, of: str) -> str:

@@ -160,3 +160,18 @@ def test_a_saving_of_nothing_is_no_range_and_not_unknown(show: Show) -> None:
     assert page.locator(".finding .impact").inner_text() == "saves nothing"
     facts = nth(page, 1).locator(".facts").first.inner_text()
     assert "0 to 0" not in facts and "no bare step" not in facts
+
+
+def test_the_idle_time_of_launches_is_of_the_step_without_the_profiler(show: Show) -> None:
+    one = msgspec.structs.replace(finding("LCH501", "launch-bound", None, None, saving=0.5), idle_ms_per_step=1.53)
+    page = show(render(report(found=[one]), [lanes()])).page
+    assert "idle a step, 30 % of it without the profiler" in _spaced(page.locator(".finding .cost").inner_text())
+    info = trace_info()
+    guessed = msgspec.structs.replace(info, steps=msgspec.structs.replace(info.steps, bare_ms=None))
+    page = show(render(report([guessed], [one]), [lanes()])).page
+    assert "without the profiler, at a guess" in _spaced(page.locator(".finding .cost").inner_text())
+    assert page.locator(".finding .meter").count() == 0
+
+
+def _spaced(text: str) -> str:
+    return text.replace("\xa0", " ")

@@ -68,3 +68,12 @@ def test_each_cause_of_idle_time_has_its_worth_or_names_the_findings_about_it() 
         "launching: 0.4 ms, which another finding is about"
     ]
     assert describe_causes(READ, sample.report()) == []
+
+
+def test_the_idle_time_of_launches_is_a_share_of_the_step_without_the_profiler() -> None:
+    one = saved(rule="LCH501", idle_ms_per_step=1.53, stall_ms_per_step=None, stall_ms=None)
+    assert describe_cost(one, [INFO]).startswith("idle 1.53 ms (30 % of the step without the profiler)")
+    unknown = msgspec.structs.replace(INFO, steps=msgspec.structs.replace(INFO.steps, bare_ms=None))
+    assert describe_cost(one, [unknown]).startswith("idle 1.53 ms without the profiler, at a guess")
+    other = msgspec.structs.replace(one, rule="OVL303")
+    assert describe_cost(other, [INFO]).startswith("idle 1.53 ms (26 % of the recorded step)")

@@ -10,7 +10,8 @@ function shownOn(view, data, trace) {
 function costs(finding, info, impact, step) {
   const [time, what] = cost(finding, info);
   const inRun = finding.run_stall_ms_per_step === null ? null : stepOfPhase(finding, info);
-  const whole = what.endsWith(" step") ? inRun || info.steps.profiled_ms : null;
+  const paced = isPaced(finding);
+  const whole = what.endsWith(" step") ? inRun || (paced ? info.steps.bare_ms : info.steps.profiled_ms) : null;
   const saving = finding.run_saving_ms_per_step ?? finding.saving_ms_per_step ?? finding.likely_saving_ms_per_step;
   const width = (value, of) => `width: ${Math.min(100, (100 * value) / of).toFixed(2)}%`;
   const meter =
@@ -22,7 +23,7 @@ function costs(finding, info, impact, step) {
           saving ? el("i", { class: "saves", style: width(saving, inRun || step || whole) }) : null,
         )
       : null;
-  const of = whole && time !== null ? `, ${share(time / whole)}${inRun ? "" : " of it"}` : "";
+  const of = whole && time !== null ? `, ${share(time / whole)}${inRun ? "" : paced ? " of it without the profiler" : " of it"}` : "";
   return el(
     "span",
     { class: "cost" },
