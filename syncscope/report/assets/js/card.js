@@ -42,11 +42,17 @@ function costs(finding, info, impact, step) {
 function elsewhere(view, finding, data) {
   const { findings } = data.report;
   const all = new Set(view.groups.flat().map((n) => findings[n].trace));
-  const traces = [...all].filter((trace) => trace !== finding.trace);
+  const traces = [...all].filter((trace) => trace !== finding.trace).sort((one, other) => one - other);
   if (!traces.length) return null;
   return traces.length > 3
     ? `also on ${traces.length} others of ${data.page.views.length}`
-    : `also on ${traces.map((trace) => data.page.views[trace].label).join(", ")}`;
+    : `also on ${joined(traces.map((trace) => data.page.views[trace].label))}`;
+}
+
+/** Labels of traces in a row: `ranks 0, 1, 3`. */
+function joined(labels) {
+  const ranks = labels.length > 1 && labels.every((label) => /^rank \d+$/.test(label));
+  return ranks ? `ranks ${labels.map((label) => label.slice("rank ".length)).join(", ")}` : labels.join(", ");
 }
 
 /** Other cards about the same cause. */
