@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from syncscope.report.device_time import share_of_cause, share_of_compute, share_of_idle
+from syncscope.report.device_time import find_whole, share_of_cause, share_of_compute, share_of_idle
+from syncscope.report.first_change import shorten_fix
 from syncscope.report.numbers import count, percent
 from syncscope.report.runs import is_counted_only
 from syncscope.schema.findings import Finding
@@ -15,6 +16,8 @@ MOSTLY = 0.5
 anything else."""
 COMPUTES = 0.8
 """Of the step: a device that computes for more leaves waits, copies and launches little to gain."""
+KERNELS = "look at the kernels"
+"""How it begins where the device computes nearly all the time."""
 WAITS = "SYN102"
 """Where this rule could not be checked, nothing is known of waits."""
 IDLE = 0.1
@@ -25,7 +28,7 @@ def explain_no_change(found: Sequence[Finding], report: Report, trace: int, *, a
     """Why nothing comes first: what else to do, or what fills the step. ``all_help`` is whether all changes together
     save something."""
     info = report.traces[trace]
-    whole = _name_whole(info)
+    whole = name_whole(info)
     if all_help:
         return f"no single change is known to save 1 % of the {whole}, only all of them together"
     if (warm_up := share_of_cause("warm-up", info)) >= MOSTLY:
@@ -37,17 +40,26 @@ def explain_no_change(found: Sequence[Finding], report: Report, trace: int, *, a
     computes, unseen = share_of_compute(info) or 0.0, _list_unchecked(report)
     if computes >= COMPUTES and WAITS not in unseen:
         busy = f"the device computes for {percent(computes, 1.0)} of the {whole}"
-        return f"look at the kernels: {busy}; {nothing} that saves 1 % of it"
+        return f"{KERNELS}: {busy}; {nothing} that saves 1 % of it"
     none = f"no change is known to save 1 % of the {whole}" if found else nothing
     idle = share_of_idle(info) or 0.0
     of = "it" if found else f"the {whole}"
     though = f", though the device is idle for {percent(idle, 1.0)} of {of}" if idle >= IDLE else ""
+    though += _what_to_do(found, info) if idle >= MOSTLY else ""
     some = f"; {count(len(unseen), 'rule')} could not be checked" if unseen else ""
     return f"{none}{though}{some}"
 
 
-def _name_whole(info: TraceInfo) -> str:
+def name_whole(info: TraceInfo) -> str:
+    """What shares are of: a step, or the time of the whole trace."""
     return "step" if info.steps.count or is_counted_only(info) else "time"
+
+
+def _what_to_do(found: Sequence[Finding], info: TraceInfo) -> str:
+    """What the finding about most of the device's time says to do."""
+    most = MOSTLY * (find_whole(info) or 0.0)
+    fix = next((one.fix for one in found if one.causes and (one.idle_ms_per_step or 0.0) >= most), None)
+    return f": {shorten_fix(fix)}" if fix else ""
 
 
 def _list_unchecked(report: Report) -> set[str]:

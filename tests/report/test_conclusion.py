@@ -126,6 +126,19 @@ def test_a_device_that_computes_all_the_time_leads_to_its_kernels() -> None:
     assert lines(READ, overlap=busy)["first"].startswith("train.py:42")
 
 
+def test_what_most_idle_time_asks_for_is_said_also_where_its_saving_is_not_known() -> None:
+    overlap = sample.trace_info().overlap
+    assert overlap is not None
+    idle = msgspec.structs.replace(overlap, idle_ms=4.0, device_busy_ms=2.0, idle_by_cause={"host work": 4.0})
+    starved = changed(
+        saving_below_drift=True, causes=(IdleCause(cause="host work", ms_per_step=4.0),), idle_ms_per_step=4.0,
+        fix="Record Python stacks. The rest is for later.",
+    )  # fmt: skip
+    said = "though the device is idle for 67 % of it: Record Python stacks; 1 rule could not be checked"
+    assert lines(starved, overlap=idle)["first"].endswith(said)
+    assert "Record" not in lines(msgspec.structs.replace(starved, idle_ms_per_step=2.0), overlap=idle)["first"]
+
+
 def test_nothing_leads_to_the_kernels_where_waits_could_not_be_seen() -> None:
     overlap = sample.trace_info().overlap
     assert overlap is not None
