@@ -6,6 +6,7 @@ They are plain text and name what the traces name: each output escapes them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import msgspec
@@ -14,7 +15,7 @@ from syncscope.report.cards import choose_findings, make_cards
 from syncscope.report.device_time import find_whole, share_of_cause, share_of_idle
 from syncscope.report.first_change import LEADS, Change, describe_change
 from syncscope.report.impact import LOW, Gain, describe_impact, measure_all, measure_gain
-from syncscope.report.no_change import explain_no_change
+from syncscope.report.no_change import explain_no_change, is_mostly_unknown
 from syncscope.report.numbers import milliseconds, percent, span
 from syncscope.report.recorded_part import describe_part
 from syncscope.report.runs import holds_collectives_alone, is_counted_only, main_phase
@@ -68,6 +69,8 @@ def conclude(report: Report, verdict: Verdict | None = None) -> Conclusion:
         return Conclusion(step="not known", without="none", recorded="nothing", idle="not known: no trace was read")
     found = verdict.unexpected if verdict is not None and verdict.unexpected else choose_findings(report)
     best = _best(found, report.traces)
+    if best is not None and verdict is None and _is_guess(best, report.traces[best.trace]):
+        best = None
     trace = best.trace if best is not None else _idlest(report.traces)
     changes = len(make_cards(found))
     together = _measure_together(best, report, trace) if verdict is None and changes > 1 else None
@@ -111,6 +114,14 @@ def _best(found: Sequence[Finding], traces: Sequence[TraceInfo]) -> Finding | No
     return known or next(
         (finding for finding, level in impacts if level == "unknown" and finding.severity != "note"), None
     )
+
+
+def _is_guess(best: Finding, info: TraceInfo) -> bool:
+    """Whether what a change saves is known at most, and the trace does not show why the device is idle for longer."""
+    gain = measure_gain(best, info)
+    most = 0.0 if gain is None or not gain.step_ms else gain.ms / gain.step_ms
+    guessed = not best.rule.startswith(RACES) and (gain is None or gain.kind == "at most")
+    return guessed and is_mostly_unknown(info) and most < share_of_cause("unknown", info)
 
 
 def _idlest(traces: Sequence[TraceInfo]) -> int:
@@ -197,6 +208,8 @@ def _base(info: TraceInfo, of_run: Finding | None) -> str:
     if info.steps.bare_ms is not None:
         return ""
     before = info.replay.before if info.replay and not outlasts_recorded(info) else None
+    if before and (find_step_ms(info) or 0.0) > (1 + LEAST_SHARE) * (info.steps.profiled_ms or math.inf):
+        return " (replayed, to the end of the device's work)"
     besides = " or warm-up" if _lacks_warm_up(info) else ""
     return f" (replayed without the profiler{besides})" if before else " (under the profiler)"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from syncscope.report.device_time import find_whole, share_of_cause, share_of_compute, share_of_idle
+from syncscope.report.device_time import find_whole, share_before_work, share_of_cause, share_of_compute, share_of_idle
 from syncscope.report.first_change import shorten_fix
 from syncscope.report.numbers import count, percent
 from syncscope.report.runs import is_counted_only
@@ -29,13 +29,14 @@ def explain_no_change(found: Sequence[Finding], report: Report, trace: int, *, a
     save something."""
     info = report.traces[trace]
     whole = name_whole(info)
+    if is_mostly_unknown(info):
+        unknown = percent(share_of_cause("unknown", info), 1.0)
+        why = f"the trace does not show why the device is idle for {unknown} of this time"
+        return f"record again, with a warm-up before the window: {why}"
     if all_help:
         return f"no single change is known to save 1 % of the {whole}, only all of them together"
     if (warm_up := share_of_cause("warm-up", info)) >= MOSTLY:
         return f"record later steps: {percent(warm_up, 1.0)} of this time is warm-up, which they do not repeat"
-    if (unknown := share_of_cause("unknown", info)) >= MOSTLY:
-        why = f"the trace does not show why the device is idle for {percent(unknown, 1.0)} of this time"
-        return f"record again, with a warm-up before the window: {why}"
     nothing = "nothing unexpected was found" if report.findings and not found else "nothing was found"
     computes, unseen = share_of_compute(info) or 0.0, _list_unchecked(report)
     if computes >= COMPUTES and WAITS not in unseen:
@@ -46,8 +47,15 @@ def explain_no_change(found: Sequence[Finding], report: Report, trace: int, *, a
     of = "it" if found else f"the {whole}"
     though = f", though the device is idle for {percent(idle, 1.0)} of {of}" if idle >= IDLE else ""
     though += _what_to_do(found, info) if idle >= MOSTLY else ""
+    if not though and (before := share_before_work(info)) >= IDLE:
+        though = f", though {percent(before, 1.0)} of the {whole} is over before the device's first work"
     some = f"; {count(len(unseen), 'rule')} could not be checked" if unseen else ""
     return f"{none}{though}{some}"
+
+
+def is_mostly_unknown(info: TraceInfo) -> bool:
+    """Whether the trace does not show why the device is idle for most of the time."""
+    return share_of_cause("unknown", info) >= MOSTLY
 
 
 def name_whole(info: TraceInfo) -> str:

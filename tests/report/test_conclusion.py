@@ -56,7 +56,8 @@ def test_a_replay_that_takes_longer_than_what_it_replays_is_no_step() -> None:
     said = lines(changed(**{**RANGE, "likely_saving_ms_per_step": 0.4}), steps=unprofiled, replay=off)
     assert said["step"].startswith("about 4 → 3.6 ms (under the profiler), −10 %")
     near = msgspec.structs.replace(off, misfit=0.02)
-    assert lines(changed(**RANGE), steps=unprofiled, replay=near)["step"].startswith("at best 5.1 → 3.57 ms (replayed")
+    longer = "at best 5.1 → 3.57 ms (replayed, to the end of the device's work)"
+    assert lines(changed(**RANGE), steps=unprofiled, replay=near)["step"].startswith(longer)
 
 
 def test_the_first_change_is_one_whose_saving_can_be_told() -> None:
@@ -137,6 +138,31 @@ def test_what_most_idle_time_asks_for_is_said_also_where_its_saving_is_not_known
     said = "though the device is idle for 67 % of it: Record Python stacks; 1 rule could not be checked"
     assert lines(starved, overlap=idle)["first"].endswith(said)
     assert "Record" not in lines(msgspec.structs.replace(starved, idle_ms_per_step=2.0), overlap=idle)["first"]
+
+
+def test_a_guess_does_not_come_before_idle_time_that_the_trace_does_not_show_the_cause_of() -> None:
+    overlap = sample.trace_info().overlap
+    assert overlap is not None
+    unseen = msgspec.structs.replace(overlap, idle_ms=4.5, idle_by_cause={"unknown": 4.0})
+    guess = changed(**RANGE)
+    assert lines(guess, overlap=unseen)["first"].startswith("record again, with a warm-up before the window")
+    assert lines(guess, overlap=unseen)["step"] == "5.1 ms"
+    assert lines(guess)["first"].startswith("train.py:42")
+    assert lines(READ, overlap=unseen)["first"].startswith("train.py:42")
+    failing = Verdict(gate=("SYN102",), unexpected=(guess,))
+    assert lines(guess, overlap=unseen, verdict=failing)["first"].startswith("train.py:42")
+
+
+def test_a_trace_that_begins_long_before_the_device_s_work_says_so() -> None:
+    overlap, known = sample.trace_info().overlap, sample.trace_info().replay
+    assert overlap is not None and known is not None
+    busy = msgspec.structs.replace(overlap, device_busy_ms=6.0, compute_ms=6.0, idle_ms=0.0)
+    short, long = (msgspec.structs.replace(known, step_ms=step_ms) for step_ms in (6.0, 10.0))
+    first = lines(overlap=busy, steps=WITHOUT_STEPS, replay=short)["first"]
+    assert first.startswith("look at the kernels: the device computes for 100 % of the time")
+    first = lines(overlap=busy, steps=WITHOUT_STEPS, replay=long)["first"]
+    said = "nothing was found, though 40 % of the time is over before the device's first work"
+    assert first == f"{said}; 1 rule could not be checked"
 
 
 def test_nothing_leads_to_the_kernels_where_waits_could_not_be_seen() -> None:
