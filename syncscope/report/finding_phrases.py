@@ -13,6 +13,8 @@ from syncscope.schema.report import TraceInfo
 
 PACED = "LCH501"
 """The rule whose idle time is that without the profiler, as far as that can be told."""
+MUCH = 0.05
+"""Of the step: what blocks the host or is exposed for longer is seen by whoever looks at the trace."""
 
 
 def group_alike(findings: Iterable[Finding]) -> list[list[Finding]]:
@@ -42,6 +44,21 @@ def describe_often(finding: Finding, traces: Sequence[TraceInfo]) -> list[str]:
     """How often it occurs, over the run where that is known, else in the recorded steps; nothing for idle time."""
     often = describe_frequency(finding, traces)
     return [often] if often is not None else _often(finding)
+
+
+def describe_much(finding: Finding, traces: Sequence[TraceInfo]) -> list[str]:
+    """For how long it blocks the host or is exposed a step, where that is much: its saving is not. Of the steps of the
+    run, where it was counted over the run."""
+    info, exposed = traces[finding.trace], finding.exposed_ms_per_step
+    if finding.run_per_step is not None:
+        stall, exposed, whole = finding.run_stall_ms_per_step, None, find_step_of_run(finding, info)
+    elif finding.per_step is None:
+        stall, exposed, whole = finding.stall_ms, finding.exposed_ms, _find_whole(finding, info)[0]
+    else:
+        stall, whole = finding.stall_ms_per_step, _find_whole(finding, info)[0]
+    named = ((_label_stall(finding), stall), ("exposed", exposed))
+    much = [(label, ms) for label, ms in named if whole and ms is not None and ms >= MUCH * whole]
+    return [f"{label} {milliseconds(ms)} ({percent(ms, whole or 0.0)})" for label, ms in much[:1]]
 
 
 def _describe(finding: Finding, traces: Sequence[TraceInfo], *, saving: bool) -> list[str]:
@@ -99,14 +116,16 @@ def _share_of_bare(finding: Finding, info: TraceInfo) -> str | None:
 
 
 def _share(ms: float, finding: Finding, info: TraceInfo, of: str) -> str:
+    whole, of_all = _find_whole(finding, info)
+    return f" ({percent(ms, whole)}{of_all or of})" if whole else ""
+
+
+def _find_whole(finding: Finding, info: TraceInfo) -> tuple[float | None, str]:
+    """What a finding's times are shares of, in ms, and how that is called where it is no recorded step."""
     if finding.per_step is not None:
-        whole = info.steps.profiled_ms
-    else:
-        whole, of = (
-            info.overlap.device_busy_ms + info.overlap.idle_ms if info.overlap else None,
-            " of the device's time",
-        )
-    return f" ({percent(ms, whole)}{of})" if whole else ""
+        return info.steps.profiled_ms, ""
+    overlap = info.overlap
+    return (overlap.device_busy_ms + overlap.idle_ms if overlap else None), " of the device's time"
 
 
 def _cost_of_run(finding: Finding, info: TraceInfo, with_saving: bool) -> list[str]:
