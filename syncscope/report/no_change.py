@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from syncscope.report.device_time import find_whole, share_before_work, share_of_cause, share_of_compute, share_of_idle
-from syncscope.report.first_change import shorten_fix
+from syncscope.report.first_change import describe_change, shorten_fix
 from syncscope.report.numbers import count, percent
 from syncscope.report.runs import is_counted_only
 from syncscope.schema.findings import Finding
@@ -34,7 +34,8 @@ def explain_no_change(found: Sequence[Finding], report: Report, trace: int, *, a
         why = f"the trace does not show why the device is idle for {unknown} of this time"
         return f"record again, with a warm-up before the window: {why}"
     if all_help:
-        return f"no single change is known to save 1 % of the {whole}, only all of them together"
+        begin = f": begin with {describe_change(found[0], info, with_gain=False).where}" if found else ""
+        return f"no single change is known to save 1 % of the {whole}, only all of them together{begin}"
     if (warm_up := share_of_cause("warm-up", info)) >= MOSTLY:
         return f"record later steps: {percent(warm_up, 1.0)} of this time is warm-up, which they do not repeat"
     nothing = "nothing unexpected was found" if report.findings and not found else "nothing was found"

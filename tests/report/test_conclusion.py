@@ -80,7 +80,8 @@ def test_where_no_change_saves_enough_alone_all_together_may() -> None:
         return dict(conclude(msgspec.structs.replace(report, saving_all_ms_per_step=together, **bounds)).lines)
 
     assert said(0.08)["step"] == "5.1 → 5.02 ms, −1.6 % (0 to 3.9 %), with both changes"
-    assert said(0.08)["first"] == "no single change is known to save 1 % of the step, only all of them together"
+    first = "no single change is known to save 1 % of the step, only all of them together: begin with train.py:50"
+    assert said(0.08)["first"] == f"{first}  loss.item()"
     assert said(0.04)["step"] == "5.1 ms"
     assert said(0.04)["first"].startswith("no change is known to save 1 % of the step, though")
 

@@ -23,7 +23,7 @@ function costs(finding, info, impact, step) {
           saving ? el("i", { class: "saves", style: width(saving, inRun || step || whole) }) : null,
         )
       : null;
-  const of = whole && time !== null ? `, ${share(time / whole)}${inRun ? "" : paced ? " of it without the profiler" : " of it"}` : "";
+  const of = whole && time !== null ? `, ${share(time / whole)}${inRun ? "" : "\u00a0of\u00a0it"}${paced ? " without the profiler" : ""}` : "";
   return el(
     "span",
     { class: "cost" },
