@@ -8,11 +8,9 @@ from collections.abc import Iterable, Sequence
 from syncscope.report.numbers import milliseconds, percent
 from syncscope.report.run_phrases import describe_frequency
 from syncscope.report.worth_phrases import describe_saving, find_step_of_run
-from syncscope.schema.findings import COMPILED, Finding, Frame
+from syncscope.schema.findings import COMPILED, PACED, Finding, Frame
 from syncscope.schema.report import TraceInfo
 
-PACED = "LCH501"
-"""The rule whose idle time is that without the profiler, as far as that can be told."""
 MUCH = 0.05
 """Of the step: what blocks the host or is exposed for longer is seen by whoever looks at the trace."""
 

@@ -8,7 +8,7 @@ from syncscope.report.device_time import find_whole, share_before_work, share_of
 from syncscope.report.first_change import describe_change, shorten_fix
 from syncscope.report.numbers import count, percent
 from syncscope.report.runs import is_counted_only
-from syncscope.schema.findings import Finding
+from syncscope.schema.findings import READS, Finding
 from syncscope.schema.report import Report, TraceInfo
 
 MOSTLY = 0.5
@@ -18,8 +18,6 @@ COMPUTES = 0.8
 """Of the step: a device that computes for more leaves waits, copies and launches little to gain."""
 KERNELS = "look at the kernels"
 """How it begins where the device computes nearly all the time."""
-WAITS = "SYN102"
-"""Where this rule could not be checked, nothing is known of waits."""
 IDLE = 0.1
 """Of the step: a device that is idle for more is something to wonder at, where nothing is known to change that."""
 
@@ -40,7 +38,7 @@ def explain_no_change(found: Sequence[Finding], report: Report, trace: int, *, a
         return f"record later steps: {percent(warm_up, 1.0)} of this time is warm-up, which they do not repeat"
     nothing = "nothing unexpected was found" if report.findings and not found else "nothing was found"
     computes, unseen = share_of_compute(info) or 0.0, _list_unchecked(report)
-    if computes >= COMPUTES and WAITS not in unseen:
+    if computes >= COMPUTES and READS not in unseen:
         busy = f"the device computes for {percent(computes, 1.0)} of the {whole}"
         return f"{KERNELS}: {busy}; {nothing} that saves 1 % of it"
     none = f"no change is known to save 1 % of the {whole}" if found else nothing
