@@ -61,7 +61,7 @@ class _Page(msgspec.Struct, frozen=True, kw_only=True):
     first: str | None
     """Its card."""
     kernels: bool
-    """Whether that line is about kernels, of which the timeline has totals."""
+    """Whether that line is about kernels, and a timeline has their totals."""
     cards: tuple[CardView, ...]
     impacts: tuple[Impact, ...]
     """What fixing each finding means."""
@@ -103,7 +103,7 @@ def render(report: Report, lanes: Sequence[Lanes] = ()) -> str:
         conclusion=concluded.lines,
         change=concluded.first,
         first=_find_card(concluded.finding, report, cards),
-        kernels=concluded.without.startswith(KERNELS),
+        kernels=concluded.without.startswith(KERNELS) and bool(lanes),
         cards=cards,
         impacts=tuple(describe_impact(finding, report.traces[finding.trace]) for finding in report.findings),
         steps=tuple(find_step_ms(info) for info in report.traces),

@@ -78,7 +78,9 @@ def test_a_device_that_computes_leads_to_the_totals_by_kernel(show: Show) -> Non
     info = trace_info()
     assert info.overlap is not None
     busy = msgspec.structs.replace(info.overlap, device_busy_ms=6.0, compute_ms=6.0, idle_ms=0.0)
-    page = show(render(report([msgspec.structs.replace(info, overlap=busy)], ()), [lanes()])).page
+    made = report([msgspec.structs.replace(info, overlap=busy)], ())
+    assert show(render(made, [])).page.get_by_role("link", name="See their totals").count() == 0
+    page = show(render(made, [lanes()])).page
     assert page.locator("#totals[open]").count() == 0
     page.locator("#lines").get_by_role("link", name="See their totals").click()
     assert page.locator("#totals[open] #totals-table tbody tr").count() > 0
