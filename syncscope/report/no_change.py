@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from syncscope.report.device_time import find_whole, share_before_work, share_of_cause, share_of_compute, share_of_idle
-from syncscope.report.first_change import describe_change, shorten_fix
+from syncscope.report.finding_phrases import shorten_expression
+from syncscope.report.first_change import MOST_SIGNS, describe_change, shorten_fix
 from syncscope.report.numbers import count, percent
 from syncscope.report.runs import is_counted_only
 from syncscope.schema.findings import READS, Finding
@@ -39,7 +40,7 @@ def explain_no_change(found: Sequence[Finding], report: Report, trace: int, *, a
     nothing = "nothing unexpected was found" if report.findings and not found else "nothing was found"
     computes, unseen = share_of_compute(info) or 0.0, _list_unchecked(report)
     if computes >= COMPUTES and READS not in unseen:
-        busy = f"the device computes for {percent(computes, 1.0)} of the {whole}"
+        busy = f"the device computes for {percent(computes, 1.0)} of the {whole}{_name_longest(info)}"
         return f"{KERNELS}: {busy}; {nothing} that saves 1 % of it"
     none = f"no change is known to save 1 % of the {whole}" if found else nothing
     idle = share_of_idle(info) or 0.0
@@ -60,6 +61,14 @@ def is_mostly_unknown(info: TraceInfo) -> bool:
 def name_whole(info: TraceInfo) -> str:
     """What shares are of: a step, or the time of the whole trace."""
     return "step" if info.steps.count or is_counted_only(info) else "time"
+
+
+def _name_longest(info: TraceInfo) -> str:
+    """The kernel that runs for longest, with its share of the recorded step."""
+    longest, whole = info.overlap.longest_kernel if info.overlap else None, find_whole(info)
+    if longest is None or not whole:
+        return ""
+    return f" ({percent(longest.ms, whole)} in {shorten_expression(longest.name.removeprefix('void '), MOST_SIGNS)})"
 
 
 def _what_to_do(found: Sequence[Finding], info: TraceInfo) -> str:

@@ -10,7 +10,7 @@ import pytest
 from syncscope.report.conclusion import conclude
 from syncscope.report.first_change import shorten_fix
 from syncscope.schema.findings import Finding, IdleCause
-from syncscope.schema.report import NotChecked, Overlap, Report, Steps
+from syncscope.schema.report import Kernel, NotChecked, Overlap, Report, Steps
 from syncscope.schema.verdict import Verdict
 from tests.report import sample, sample_run
 
@@ -122,6 +122,8 @@ def test_a_device_that_computes_all_the_time_leads_to_its_kernels() -> None:
     assert lines(overlap=busy)["first"] == (
         "look at the kernels: the device computes for 100 % of the step; nothing was found that saves 1 % of it"
     )
+    longest = msgspec.structs.replace(busy, longest_kernel=Kernel(name=f"void {'k' * 60}", ms=2.4))
+    assert f"computes for 100 % of the step (40 % in {'k' * 49}…); nothing" in lines(overlap=longest)["first"]
     profiled = msgspec.structs.replace(steps, bare_ms=None)
     assert "computes for 99 % of the step; nothing was found" in lines(hidden, overlap=busy, steps=profiled)["first"]
     assert "nothing unexpected was found" in lines(changed(status="baseline"), overlap=busy)["first"]
