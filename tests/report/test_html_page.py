@@ -18,7 +18,8 @@ def overlap(**figures: float) -> Overlap:
     base = dict.fromkeys(
         ("device_busy_ms", "compute_ms", "copy_ms", "copy_exposed_ms", "comm_ms", "comm_exposed_ms", "idle_ms"), 0.0
     )
-    return Overlap(**{**base, **{k: v for k, v in figures.items() if k in base}}, idle_by_cause=idle)
+    known = {**base, **{k: v for k, v in figures.items() if k in base}}
+    return Overlap(**known, idle_by_cause=idle, longest_kernel=None)
 
 
 def with_overlap(value: Overlap | None) -> Report:
