@@ -38,8 +38,9 @@ COMPUTES_ON_CPU = Advice(
 
 DRAWS_ON_CPU = Advice(
     f"{DRAWS} host work",
-    "Draw the random numbers (torch.randn, rand, randint) on the device (device='cuda'), or ahead, as the workers of a "
-    "DataLoader do, or once before the loop: the program draws them on the CPU there, and the device waits for them.",
+    "Move the work that the host does between launches to the device: most of it draws random numbers on the CPU "
+    "(torch.randn, rand or randint without device='cuda'). What has to be drawn on the host can be drawn ahead, as the "
+    "workers of a DataLoader do.",
 )
 
 
