@@ -20,7 +20,7 @@ from syncscope.schema.report import Report
 from syncscope.trace.entries import Entry
 from syncscope.trace.source import Reading
 
-MAGIC = f"SYNCSCOPE {__version__} judged 2\n".encode()
+MAGIC = f"SYNCSCOPE {__version__} judged 3\n".encode()
 """Increase the number with every change of what an entry holds."""
 
 

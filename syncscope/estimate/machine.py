@@ -350,9 +350,9 @@ class Machine:
             early = np.zeros_like(change.apart) if change.early is None else change.early
             own = self._apart_from(item, early, step, launched) + np.where(early, dur, dur * BOTH_WAYS)
             end = np.where(change.apart, own, end)
-            # What follows on the stream needs what came in, but nothing of what goes out.
+            # What follows on the stream needs what came in, nothing of what goes out, and other streams all the same.
             passed = early & (item.engine != TO_DEVICE)
-            after = np.maximum(before, self._held[item.stream]) + dur * self._slowdown if meeting else before
+            after = np.maximum(before, self._held[item.stream]) + (dur * self._slowdown if meeting else 0.0)
             taken = np.where(change.apart, np.where(passed, after, np.maximum(before, own)), taken)
         if len(change.spread_columns) and meeting is not None:
             columns, done = change.spread_columns, self._in_pieces(meeting, change)

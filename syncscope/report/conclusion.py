@@ -6,14 +6,17 @@ They are plain text and name what the traces name: each output escapes them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import msgspec
 
 from syncscope.report.cards import choose_findings, make_cards
+from syncscope.report.device_time import find_whole, share_of_cause, share_of_idle
 from syncscope.report.first_change import LEADS, Change, describe_change
 from syncscope.report.impact import LOW, Gain, describe_impact, measure_all, measure_gain
-from syncscope.report.numbers import count, milliseconds, percent, span
+from syncscope.report.no_change import explain_no_change, is_mostly_unknown
+from syncscope.report.numbers import milliseconds, percent, span
 from syncscope.report.recorded_part import describe_part
 from syncscope.report.runs import holds_collectives_alone, is_counted_only, main_phase
 from syncscope.report.trace_phrases import label_by_number, label_cause, was_shared
@@ -26,9 +29,6 @@ MOST_CAUSES = 3
 """Causes of idle time that are named; the report has all."""
 LEAST_SHARE = 0.01
 """Of the step: causes of idle time that take less are not named."""
-MOSTLY = 0.5
-"""Of the step: where warm-up takes more, or idle time that nothing explains, other steps have to be recorded before
-anything else."""
 
 
 class Conclusion(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,6 +69,8 @@ def conclude(report: Report, verdict: Verdict | None = None) -> Conclusion:
         return Conclusion(step="not known", without="none", recorded="nothing", idle="not known: no trace was read")
     found = verdict.unexpected if verdict is not None and verdict.unexpected else choose_findings(report)
     best = _best(found, report.traces)
+    if best is not None and verdict is None and _is_guess(best, report.traces[best.trace]):
+        best = None
     trace = best.trace if best is not None else _idlest(report.traces)
     changes = len(make_cards(found))
     together = _measure_together(best, report, trace) if verdict is None and changes > 1 else None
@@ -78,7 +80,7 @@ def conclude(report: Report, verdict: Verdict | None = None) -> Conclusion:
     return Conclusion(
         step=step,
         first=None if best is None else describe_change(best, report.traces[trace], with_gain=together is not None),
-        without="" if best is not None else _without_change(found, together, report, trace),
+        without="" if best is not None else explain_no_change(found, report, trace, all_help=together is not None),
         recorded=describe_part(report, trace),
         idle=_describe_idle(report, trace),
         finding=best,
@@ -114,29 +116,23 @@ def _best(found: Sequence[Finding], traces: Sequence[TraceInfo]) -> Finding | No
     )
 
 
+def _is_guess(best: Finding, info: TraceInfo) -> bool:
+    """Whether what a change saves is known at most, and the trace does not show why the device is idle for longer."""
+    gain = measure_gain(best, info)
+    most = 0.0 if gain is None or not gain.step_ms else gain.ms / gain.step_ms
+    guessed = not best.rule.startswith(RACES) and (gain is None or gain.kind == "at most")
+    return guessed and is_mostly_unknown(info) and most < share_of_cause("unknown", info)
+
+
 def _idlest(traces: Sequence[TraceInfo]) -> int:
-    return max(range(len(traces)), key=lambda number: _idle_share(traces[number]) or 0.0, default=0)
-
-
-def _whole(info: TraceInfo) -> float | None:
-    """The time that idle time is a share of, in ms: that of a recorded step, or of the whole trace."""
-    if info.overlap is None:
-        return None
-    seen = info.overlap.device_busy_ms + info.overlap.idle_ms
-    recorded = info.steps.profiled_ms if info.steps.count else None
-    return recorded if recorded is not None and recorded >= info.overlap.idle_ms else seen
-
-
-def _idle_share(info: TraceInfo) -> float | None:
-    whole = _whole(info)
-    return info.overlap.idle_ms / whole if info.overlap is not None and whole else None
+    return max(range(len(traces)), key=lambda number: share_of_idle(traces[number]) or 0.0, default=0)
 
 
 def _describe_idle(report: Report, trace: int) -> str:
     info = report.traces[trace]
     if is_counted_only(info):
         return "not known: no window was recorded, waits were counted only"
-    overlap, whole = info.overlap, _whole(info)
+    overlap, whole = info.overlap, find_whole(info)
     if overlap is None or not whole:
         but = " but collectives" if holds_collectives_alone(info) else ""
         return f"not known: the trace holds no device activity{but}"
@@ -157,7 +153,7 @@ def _describe_idle(report: Report, trace: int) -> str:
     said += f"; {' and '.join(alone)} with no compute beside them" if alone else ""
     if len(report.traces) == 1:
         return said
-    shares = [share for share in map(_idle_share, report.traces) if share is not None]
+    shares = [share for share in map(share_of_idle, report.traces) if share is not None]
     said = f"{label_by_number(report.traces)[trace]}: {said}"
     if len(shares) == 1:
         return said
@@ -166,23 +162,6 @@ def _describe_idle(report: Report, trace: int) -> str:
     between = span(least, " to ", most) if min(shares) >= LOW else f"{least} to {most}"
     spread = f"{between} in {len(shares)}" if least != most else f"the same in {every}"
     return f"{said}; {spread} traces"
-
-
-def _without_change(found: Sequence[Finding], together: Gain | None, report: Report, trace: int) -> str:
-    """What stands in the place of the first change where no change alone is known to save something."""
-    info = report.traces[trace]
-    whole = "step" if info.steps.count or is_counted_only(info) else "time"
-    if together is not None:
-        return f"no single change is known to save 1 % of the {whole}, only all of them together"
-    if (warm_up := _share_of_cause("warm-up", info)) >= MOSTLY:
-        return f"record later steps: {percent(warm_up, 1.0)} of this time is warm-up, which they do not repeat"
-    if (unknown := _share_of_cause("unknown", info)) >= MOSTLY:
-        why = f"the trace does not show why the device is idle for {percent(unknown, 1.0)} of this time"
-        return f"record again, with a warm-up before the window: {why}"
-    unseen = len({entry.rule for entry in report.not_checked if not (entry.partial or entry.needless)})
-    some = f"; {count(unseen, 'rule')} could not be checked" if unseen else ""
-    none = "nothing unexpected was found" if report.findings else "nothing was found"
-    return (f"no change is known to save 1 % of the {whole}" if found else none) + some
 
 
 def _describe_step(best: Finding | None, info: TraceInfo, together: Gain | None, changes: int) -> str:
@@ -210,10 +189,13 @@ def _describe_step(best: Finding | None, info: TraceInfo, together: Gain | None,
 
 
 def _of_run(info: TraceInfo) -> str:
-    """The step of a run of which no step was recorded."""
+    """The step of a run of which no step was recorded; without a run what the device's work spans."""
     phase = main_phase(info.run) if info.run else None
     known = phase.step_ms if phase else None
-    return "length not known" if known is None else f"{milliseconds(known.typical)} (of the run)"
+    if known is not None:
+        return f"{milliseconds(known.typical)} (of the run)"
+    whole = None if info.run else find_whole(info)
+    return f"{milliseconds(whole)} (from the device's first work to its last)" if whole else "length not known"
 
 
 def _base(info: TraceInfo, of_run: Finding | None) -> str:
@@ -221,24 +203,22 @@ def _base(info: TraceInfo, of_run: Finding | None) -> str:
     if of_run is not None:
         return " (of the run, with what it compiles)" if of_run.site_source == COMPILED else " (of the run)"
     if not info.steps.count:
-        besides = " or warm-up" if _has_warm_up(info) else ""
+        besides = " or warm-up" if _lacks_warm_up(info) else ""
         return f" (replayed without the profiler{besides})" if info.replay and info.replay.before else ""
     if info.steps.bare_ms is not None:
         return ""
     before = info.replay.before if info.replay and not outlasts_recorded(info) else None
-    besides = " or warm-up" if _has_warm_up(info) else ""
+    if before and (find_step_ms(info) or 0.0) > (1 + LEAST_SHARE) * (info.steps.profiled_ms or math.inf):
+        return " (replayed, to the end of the device's work)"
+    besides = " or warm-up" if _lacks_warm_up(info) else ""
     return f" (replayed without the profiler{besides})" if before else " (under the profiler)"
 
 
-def _has_warm_up(info: TraceInfo) -> bool:
-    """Whether warm-up takes a part of the trace that can be told."""
-    return _share_of_cause("warm-up", info) >= LEAST_SHARE
-
-
-def _share_of_cause(cause: str, info: TraceInfo) -> float:
-    """The idle time of a cause, as a share of the recorded step, or of the whole trace."""
-    whole = _whole(info)
-    return info.overlap.idle_by_cause.get(cause, 0.0) / whole if info.overlap and whole else 0.0
+def _lacks_warm_up(info: TraceInfo) -> bool:
+    """Whether warm-up takes a part of the trace that can be told, and none of what was replayed."""
+    warm_up, whole, replayed_ms = share_of_cause("warm-up", info), find_whole(info), find_step_ms(info)
+    left = whole * (1 - warm_up) if whole else 0.0
+    return warm_up >= LEAST_SHARE and replayed_ms is not None and replayed_ms <= left * (1 + LEAST_SHARE)
 
 
 def _doubt(gain: Gain) -> str:

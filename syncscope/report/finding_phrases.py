@@ -8,8 +8,11 @@ from collections.abc import Iterable, Sequence
 from syncscope.report.numbers import milliseconds, percent
 from syncscope.report.run_phrases import describe_frequency
 from syncscope.report.worth_phrases import describe_saving, find_step_of_run
-from syncscope.schema.findings import COMPILED, Finding, Frame
+from syncscope.schema.findings import COMPILED, PACED, Finding, Frame
 from syncscope.schema.report import TraceInfo
+
+MUCH = 0.05
+"""Of the step: what blocks the host or is exposed for longer is seen by whoever looks at the trace."""
 
 
 def group_alike(findings: Iterable[Finding]) -> list[list[Finding]]:
@@ -39,6 +42,21 @@ def describe_often(finding: Finding, traces: Sequence[TraceInfo]) -> list[str]:
     """How often it occurs, over the run where that is known, else in the recorded steps; nothing for idle time."""
     often = describe_frequency(finding, traces)
     return [often] if often is not None else _often(finding)
+
+
+def describe_much(finding: Finding, traces: Sequence[TraceInfo]) -> list[str]:
+    """For how long it blocks the host or is exposed a step, where that is much: its saving is not. Of the steps of the
+    run, where it was counted over the run."""
+    info, exposed = traces[finding.trace], finding.exposed_ms_per_step
+    if finding.run_per_step is not None:
+        stall, exposed, whole = finding.run_stall_ms_per_step, None, find_step_of_run(finding, info)
+    elif finding.per_step is None:
+        stall, exposed, whole = finding.stall_ms, finding.exposed_ms, _find_whole(finding, info)[0]
+    else:
+        stall, whole = finding.stall_ms_per_step, _find_whole(finding, info)[0]
+    named = ((_label_stall(finding), stall), ("exposed", exposed))
+    much = [(label, ms) for label, ms in named if whole and ms is not None and ms >= MUCH * whole]
+    return [f"{label} {milliseconds(ms)} ({percent(ms, whole or 0.0)})" for label, ms in much[:1]]
 
 
 def _describe(finding: Finding, traces: Sequence[TraceInfo], *, saving: bool) -> list[str]:
@@ -79,18 +97,33 @@ def _recorded(finding: Finding, info: TraceInfo, stall: float | None, of: str = 
         ("exposed", finding.exposed_ms_per_step),
         ("idle", finding.idle_ms_per_step),
     )
-    return [f"{label} {milliseconds(ms)}{_share(ms, finding, info, of)}" for label, ms in named if ms]
+    told = [(label, ms, _share(ms, finding, info, of)) for label, ms in named if ms]
+    bare = _share_of_bare(finding, info)
+    return [f"{label} {milliseconds(ms)}{bare if label == 'idle' and bare else share}" for label, ms, share in told]
+
+
+def _share_of_bare(finding: Finding, info: TraceInfo) -> str | None:
+    """What the idle time of launches that keep the device waiting is of: the profiler makes them slower, so it is that
+    without. ``None`` for other idle time."""
+    if finding.rule != PACED or finding.idle_ms_per_step is None:
+        return None
+    bare = info.steps.bare_ms
+    if bare is None:
+        return " without the profiler, at a guess"
+    return f" ({percent(finding.idle_ms_per_step, bare)} of the step without the profiler)"
 
 
 def _share(ms: float, finding: Finding, info: TraceInfo, of: str) -> str:
+    whole, of_all = _find_whole(finding, info)
+    return f" ({percent(ms, whole)}{of_all or of})" if whole else ""
+
+
+def _find_whole(finding: Finding, info: TraceInfo) -> tuple[float | None, str]:
+    """What a finding's times are shares of, in ms, and how that is called where it is no recorded step."""
     if finding.per_step is not None:
-        whole = info.steps.profiled_ms
-    else:
-        whole, of = (
-            info.overlap.device_busy_ms + info.overlap.idle_ms if info.overlap else None,
-            " of the device's time",
-        )
-    return f" ({percent(ms, whole)}{of})" if whole else ""
+        return info.steps.profiled_ms, ""
+    overlap = info.overlap
+    return (overlap.device_busy_ms + overlap.idle_ms if overlap else None), " of the device's time"
 
 
 def _cost_of_run(finding: Finding, info: TraceInfo, with_saving: bool) -> list[str]:

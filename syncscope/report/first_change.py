@@ -28,10 +28,14 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     """The first thing to do."""
 
     @property
+    def where(self) -> str:
+        """The place, with the expression where it is known."""
+        return f"{self.place}  {self.expression}" if self.expression else self.place
+
+    @property
     def said(self) -> str:
         """All of it in one line."""
-        where = f"{self.place}  {self.expression}" if self.expression else self.place
-        return f"{where}{f' ({self.gain})' if self.gain else ''}: {self.fix}"
+        return f"{self.where}{f' ({self.gain})' if self.gain else ''}: {self.fix}"
 
 
 def describe_change(finding: Finding, info: TraceInfo, *, with_gain: bool) -> Change:

@@ -20,6 +20,7 @@ from syncscope.report.html_page import RuleDoc, View, document_rules, make_views
 from syncscope.report.html_run import Runs, make_runs
 from syncscope.report.impact import Impact, describe_impact
 from syncscope.report.missing_lines import explain_missing_lines
+from syncscope.report.no_change import KERNELS, name_whole
 from syncscope.report.notable import reduced
 from syncscope.report.picture.lanes import Lanes
 from syncscope.report.trace_phrases import was_shared
@@ -59,6 +60,8 @@ class _Page(msgspec.Struct, frozen=True, kw_only=True):
     """The change to make first, which is the second of these lines."""
     first: str | None
     """Its card."""
+    kernels: bool
+    """Whether that line is about kernels, and a timeline has their totals."""
     cards: tuple[CardView, ...]
     impacts: tuple[Impact, ...]
     """What fixing each finding means."""
@@ -100,6 +103,7 @@ def render(report: Report, lanes: Sequence[Lanes] = ()) -> str:
         conclusion=concluded.lines,
         change=concluded.first,
         first=_find_card(concluded.finding, report, cards),
+        kernels=concluded.without.startswith(KERNELS) and bool(lanes),
         cards=cards,
         impacts=tuple(describe_impact(finding, report.traces[finding.trace]) for finding in report.findings),
         steps=tuple(find_step_ms(info) for info in report.traces),
@@ -122,10 +126,12 @@ def _savings(report: Report, trace: int) -> Saving | None:
     rows, step = find_savings(report, trace), find_step_ms(report.traces[trace])
     if not rows or not step:
         return None
-    lead = "The step without the profiler: as it is, and with each change. Hatched: the time that the change saves."
+    whole = "step" if name_whole(report.traces[trace]) == "step" else "trace"
+    lead = f"The {whole} without the profiler: as it is, and with each change. Hatched: the time that the change saves."
     if any(row.low_ms is not None for row in rows):
-        lead += " Thin line: where the step is expected to end."
-    return Saving(figure=draw_savings(rows, step, on_page), lead=lead, words=describe_savings(rows, step))
+        lead += f" Thin line: where the {whole} is expected to end."
+    figure = draw_savings(rows, step, on_page, first=f"the {whole} as it is")
+    return Saving(figure=figure, lead=lead, words=describe_savings(rows, step))
 
 
 def _find_card(finding: Finding | None, report: Report, cards: Sequence[CardView]) -> str | None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from syncscope.report.device_time import find_whole
 from syncscope.report.gpu_phrases import describe_gpu
 from syncscope.report.numbers import count, milliseconds
 from syncscope.report.picture.lanes import Lanes, Spot
@@ -154,16 +155,6 @@ def _tell_unseen(report: Report, info: TraceInfo) -> list[str]:
     texts = [*info.lost, *(missing.text for missing in report.missing_ranks)]
     texts += [f"{count(unread, 'trace')} could not be read"] if unread else []
     return [f"Not all was seen: {text}." for text in texts]
-
-
-def find_whole(info: TraceInfo) -> float | None:
-    """The time that the figures are shares of, in ms: that of a recorded step, or of the whole trace."""
-    overlap = info.overlap
-    seen = overlap.device_busy_ms + overlap.idle_ms if overlap else None
-    recorded = info.steps.profiled_ms if info.steps.count else None
-    if recorded is not None and (overlap is None or recorded >= overlap.idle_ms):
-        return recorded
-    return seen
 
 
 def make_figures(info: TraceInfo, wait_ms: float | None) -> tuple[Figure, ...]:

@@ -99,13 +99,20 @@ def render_verdict(verdict: Verdict, report: Report, console: Console, view: Vie
 
 
 def _opening(report: Report, verdict: Verdict | None, console: Console) -> None:
-    """Print what was lost, and the lines that a reader should know first."""
-    for loss, where in group_losses(report):
-        _line(console, Text.assemble(("not all was seen: ", "bold red"), terminal(loss) + _at(where)), hang=INDENT)
+    """Print what was lost, and the lines that a reader should know first. That other ranks were not given comes behind
+    these, unless a gate fails by it."""
+    losses, behind = group_losses(report), {missing.text for missing in report.missing_ranks} if verdict is None else ()
+    _losses([loss for loss in losses if loss[0] not in behind], console)
     text_ranks.unread(report.unread, console)
     for label, said in conclude(report, verdict).lines:
         _line(console, Text.assemble((f"{label:<{LABEL}}", "dim"), (terminal(said), "bold")), hang=LABEL)
+    _losses([loss for loss in losses if loss[0] in behind], console)
     console.print()
+
+
+def _losses(losses: Iterable[tuple[str, Sequence[str]]], console: Console) -> None:
+    for loss, where in losses:
+        _line(console, Text.assemble(("not all was seen: ", "bold red"), terminal(loss) + _at(where)), hang=INDENT)
 
 
 def _traces(report: Report, console: Console, view: View) -> None:

@@ -11,6 +11,7 @@ from rich.text import Text
 from syncscope.report.cards import Card
 from syncscope.report.escape import terminal
 from syncscope.report.finding_phrases import (
+    describe_much,
     describe_occurrences,
     describe_often,
     format_location,
@@ -38,7 +39,7 @@ Kind = Literal["whole", "outside", "small"]
 """A card in full; a line among those that were counted outside of all steps, or among those that save little."""
 HEADINGS: dict[Kind, str] = {
     "outside": "outside of the steps, saving not known:",
-    "small": "under 1 % each:",
+    "small": "each saves under 1 %:",
 }
 INDENT = 2
 LONG_PLACE, LONG_EXPRESSION = 30, 44
@@ -67,7 +68,7 @@ def show_cards(cards: Sequence[Card], report: Report, console: Console, view: Vi
 
 
 def _briefly(cards: Sequence[Card], heading: str, report: Report, console: Console) -> None:
-    """A line for each card, without amounts: they are small."""
+    """A line for each card. Amounts are small: only how long it blocks or is exposed is told, where that is much."""
     if not cards:
         return
     line(console, Text(heading, style="dim"))
@@ -76,7 +77,9 @@ def _briefly(cards: Sequence[Card], heading: str, report: Report, console: Conso
         impact = describe_impact(finding, report.traces[finding.trace])
         lead = "" if _find_kind(card, report) != "whole" else f"{impact.words} · "
         source = describe_source(finding) if lead else []
-        facts = [*source, *describe_often(finding, report.traces), *_where_briefly(card, report)]
+        much = describe_much(finding, report.traces) if not lead and finding.per_step != 0 else []
+        where_else = _where(card, report) if much else _where_briefly(card, report)
+        facts = [*source, *describe_often(finding, report.traces), *much, *where_else]
         where = _without_line(finding) if finding.site is None else _short(format_location(finding.site))
         codes = "".join(f", {terminal(rule)}" for rule, _ in card.tags[1:])
         text = Text.assemble(

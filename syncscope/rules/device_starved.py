@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from syncscope.advice import UNCACHED, Advice
 from syncscope.rules.base.culprits import Culprit, find_culprits, find_slowest_loader
-from syncscope.rules.base.host_math import COMPUTES_ON_CPU
+from syncscope.rules.base.host_math import COMPUTES_ON_CPU, DRAWS_ON_CPU
 from syncscope.rules.base.idle_causes import find_idle_causes
 from syncscope.rules.base.idle_circumstances import (
     BACK_TO_BACK,
@@ -153,6 +153,7 @@ class DeviceStarved(RankRule):
             "addresses, torch.compiler.cudagraph_mark_step_begin() left out), or run each size once before, where that "
             "is only the warm-up.",
         ),
+        DRAWS_ON_CPU,
         COMPUTES_ON_CPU,
         Advice(
             f"{IN_GRAPH} host work",

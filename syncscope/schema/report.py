@@ -40,6 +40,14 @@ class Coverage(msgspec.Struct, frozen=True, kw_only=True):
     with_line: int
 
 
+class Kernel(msgspec.Struct, frozen=True, kw_only=True):
+    """All runs of one kernel."""
+
+    name: str
+    ms: float
+    """Per recorded step (over the whole trace where it has no steps)."""
+
+
 class Overlap(msgspec.Struct, frozen=True, kw_only=True):
     """Where the device's time goes, per recorded step (over the whole trace where it has no steps)."""
 
@@ -51,6 +59,9 @@ class Overlap(msgspec.Struct, frozen=True, kw_only=True):
     comm_exposed_ms: float
     idle_ms: float
     idle_by_cause: dict[str, float]
+    longest_kernel: Kernel | None = None
+    """The kernel, no collective, that runs for longest in all; ``None`` where the device computes for less than four
+    fifths of the time."""
 
 
 SavingOf = Literal["bare", "recorded"]

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from syncscope.schema.report import Overlap
+from syncscope.schema.report import Kernel, Overlap
 from syncscope.timeline.intervals import Bools, Ints, Union
+from syncscope.timeline.row_groups import number_texts
 from syncscope.timeline.tables import Activities
 from syncscope.trace.sets import different
+
+COMPUTES = 0.8
+"""Of the time: a device that computes for less has no kernel named that does so for longest."""
 
 
 def is_compute(activities: Activities) -> Bools:
@@ -62,6 +66,8 @@ def overlap(activities: Activities, span: tuple[int, int], idle_by_cause: dict[s
     def ms(length: int) -> float:
         return round(length * 1e-6 / max(steps, 1), 6)
 
+    computes = compute.length >= COMPUTES * (span[1] - span[0]) > 0
+    name, longest = _longest_kernel(activities, span) if computes else ("", 0)
     return Overlap(
         device_busy_ms=ms(busy.length),
         compute_ms=ms(compute.length),
@@ -71,4 +77,15 @@ def overlap(activities: Activities, span: tuple[int, int], idle_by_cause: dict[s
         comm_exposed_ms=ms(comm.minus(compute)),
         idle_ms=ms(span[1] - span[0] - busy.length),
         idle_by_cause=idle_by_cause,
+        longest_kernel=Kernel(name=name, ms=ms(longest)) if longest else None,
     )
+
+
+def _longest_kernel(activities: Activities, span: tuple[int, int]) -> tuple[str, int]:
+    """The kernel, no collective, that runs for longest inside ``span`` in all, and for how long (ns)."""
+    rows = np.flatnonzero(is_compute(activities))
+    number, names = number_texts(activities.name[rows])
+    inside = np.minimum(activities.end[rows], span[1]) - np.maximum(activities.ts[rows], span[0])
+    lengths = np.bincount(number, np.maximum(inside, 0), len(names))
+    longest = int(lengths.argmax())
+    return str(names[longest]), int(lengths[longest])

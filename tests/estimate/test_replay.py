@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fixtures.labels import TRACES
-from syncscope import load, rules
+from syncscope import analyze, load, rules
 from syncscope.estimate import columns, estimate_savings, prepare
 from syncscope.estimate.edits import Edit, Question
 from syncscope.estimate.items import TO_DEVICE
@@ -93,6 +93,13 @@ def test_a_copy_of_its_own_stream_starts_a_step_early() -> None:
     ends = ends_us(compiled, {}, {int(item): Edit(early=True) for item in copies})
     assert np.diff(ends[0])[-1] == pytest.approx(402)
     assert np.diff(ends[1])[-1] == pytest.approx(301)
+
+
+def test_what_follows_a_copy_that_left_its_stream_waits_for_other_streams_all_the_same() -> None:
+    report = analyze(TRACES / "copies_serialised" / "trace.json.gz", select=["OVL301"])
+    (out,) = [found for found in report.findings if found.site is not None and found.site.line == 17]
+    assert out.saving_ms_per_step is not None and out.exposed_ms_per_step is not None
+    assert out.saving_ms_per_step == pytest.approx(out.exposed_ms_per_step, rel=0.05)
 
 
 def test_a_full_queue_holds_the_host() -> None:

@@ -9,6 +9,7 @@ import msgspec
 
 from syncscope.report.html import render
 from syncscope.schema.findings import Finding, IdleCause
+from syncscope.schema.report import Steps
 from tests.report.pages import Show, cards, copied_text, nth, sample
 from tests.report.sample import HOSTILE, finding, findings, lanes, report, trace_info
 
@@ -71,6 +72,28 @@ def test_the_page_begins_with_what_to_know_and_the_first_change_leads_to_its_car
     page.get_by_role("link", name="See its card").click()
     page.wait_for_selector(".finding.named")
     assert "named" in nth(page, 1).get_attribute("class")
+
+
+def test_a_device_that_computes_leads_to_the_totals_by_kernel(show: Show) -> None:
+    info = trace_info()
+    assert info.overlap is not None
+    busy = msgspec.structs.replace(info.overlap, device_busy_ms=6.0, compute_ms=6.0, idle_ms=0.0)
+    made = report([msgspec.structs.replace(info, overlap=busy)], ())
+    assert show(render(made, [])).page.get_by_role("link", name="See their totals").count() == 0
+    page = show(render(made, [lanes()])).page
+    assert page.locator("#totals[open]").count() == 0
+    page.locator("#lines").get_by_role("link", name="See their totals").click()
+    assert page.locator("#totals[open] #totals-table tbody tr").count() > 0
+    assert show(of_place()).page.get_by_role("link", name="See their totals").count() == 0
+
+
+def test_what_changes_save_of_a_trace_without_steps_is_of_no_step(show: Show) -> None:
+    whole = msgspec.structs.replace(
+        trace_info(), steps=Steps(count=0, profiled_ms=None, bare_ms=None, source="none"), each_step=None
+    )
+    page = show(render(report([whole], at_one_place()), [lanes()])).page
+    assert page.locator("#savings-lead").inner_text().startswith("The trace without the profiler: as it is")
+    assert "the trace as it is" in page.locator("#savings").inner_text()
 
 
 def test_a_hostile_name_in_the_verdict_stays_text(show: Show) -> None:
@@ -160,3 +183,18 @@ def test_a_saving_of_nothing_is_no_range_and_not_unknown(show: Show) -> None:
     assert page.locator(".finding .impact").inner_text() == "saves nothing"
     facts = nth(page, 1).locator(".facts").first.inner_text()
     assert "0 to 0" not in facts and "no bare step" not in facts
+
+
+def test_the_idle_time_of_launches_is_of_the_step_without_the_profiler(show: Show) -> None:
+    one = msgspec.structs.replace(finding("LCH501", "launch-bound", None, None, saving=0.5), idle_ms_per_step=1.53)
+    page = show(render(report(found=[one]), [lanes()])).page
+    assert "idle a step, 30 % of it without the profiler" in _spaced(page.locator(".finding .cost").inner_text())
+    info = trace_info()
+    guessed = msgspec.structs.replace(info, steps=msgspec.structs.replace(info.steps, bare_ms=None))
+    page = show(render(report([guessed], [one]), [lanes()])).page
+    assert "without the profiler, at a guess" in _spaced(page.locator(".finding .cost").inner_text())
+    assert page.locator(".finding .meter").count() == 0
+
+
+def _spaced(text: str) -> str:
+    return text.replace("\xa0", " ")

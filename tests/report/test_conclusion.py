@@ -10,12 +10,14 @@ import pytest
 from syncscope.report.conclusion import conclude
 from syncscope.report.first_change import shorten_fix
 from syncscope.schema.findings import Finding, IdleCause
-from syncscope.schema.report import Overlap, Report
+from syncscope.schema.report import Kernel, NotChecked, Overlap, Report, Steps
 from syncscope.schema.verdict import Verdict
 from tests.report import sample, sample_run
 
 READ = sample.findings()[0]
 RANGE = {"saving_ms_per_step": None, "saving_low_ms_per_step": 0.0, "saving_high_ms_per_step": 1.53}
+
+WITHOUT_STEPS = Steps(count=0, profiled_ms=None, bare_ms=None, source="none")
 
 
 def lines(*found: Finding, verdict: Verdict | None = None, **of_trace: Any) -> dict[str, str]:
@@ -54,12 +56,14 @@ def test_a_replay_that_takes_longer_than_what_it_replays_is_no_step() -> None:
     said = lines(changed(**{**RANGE, "likely_saving_ms_per_step": 0.4}), steps=unprofiled, replay=off)
     assert said["step"].startswith("about 4 → 3.6 ms (under the profiler), −10 %")
     near = msgspec.structs.replace(off, misfit=0.02)
-    assert lines(changed(**RANGE), steps=unprofiled, replay=near)["step"].startswith("at best 5.1 → 3.57 ms (replayed")
+    longer = "at best 5.1 → 3.57 ms (replayed, to the end of the device's work)"
+    assert lines(changed(**RANGE), steps=unprofiled, replay=near)["step"].startswith(longer)
 
 
 def test_the_first_change_is_one_whose_saving_can_be_told() -> None:
     hidden = changed(saving_ms_per_step=0.001, saving_high_ms_per_step=0.01, saving_below_drift=True, fingerprint="1")
-    assert lines(hidden)["first"] == "no change is known to save 1 % of the step; 1 rule could not be checked"
+    unknown = "no change is known to save 1 % of the step, though the device is idle for 27 % of it"
+    assert lines(hidden)["first"] == f"{unknown}; 1 rule could not be checked"
     assert lines(hidden)["step"] == "5.1 ms"
     assert lines(hidden, READ)["first"].startswith("train.py:42")
 
@@ -76,9 +80,10 @@ def test_where_no_change_saves_enough_alone_all_together_may() -> None:
         return dict(conclude(msgspec.structs.replace(report, saving_all_ms_per_step=together, **bounds)).lines)
 
     assert said(0.08)["step"] == "5.1 → 5.02 ms, −1.6 % (0 to 3.9 %), with both changes"
-    assert said(0.08)["first"] == "no single change is known to save 1 % of the step, only all of them together"
+    first = "no single change is known to save 1 % of the step, only all of them together: begin with train.py:50"
+    assert said(0.08)["first"] == f"{first}  loss.item()"
     assert said(0.04)["step"] == "5.1 ms"
-    assert said(0.04)["first"].startswith("no change is known to save 1 % of the step;")
+    assert said(0.04)["first"].startswith("no change is known to save 1 % of the step, though")
 
 
 def test_a_known_saving_has_its_range_where_that_can_be_told() -> None:
@@ -107,7 +112,70 @@ def test_where_most_is_warm_up_other_steps_come_first() -> None:
 
 def test_findings_that_may_stay_are_not_nothing() -> None:
     said = lines(changed(status="baseline"))["first"]
-    assert said == "nothing unexpected was found; 1 rule could not be checked"
+    assert said.startswith("nothing unexpected was found, though the device is idle for 27 % of the step;")
+
+
+def test_a_device_that_computes_all_the_time_leads_to_its_kernels() -> None:
+    overlap, steps, hidden = sample.trace_info().overlap, sample.trace_info().steps, changed(saving_below_drift=True)
+    assert overlap is not None
+    busy = msgspec.structs.replace(overlap, device_busy_ms=5.9, compute_ms=5.94, idle_ms=0.1)
+    assert lines(overlap=busy)["first"] == (
+        "look at the kernels: the device computes for 100 % of the step; nothing was found that saves 1 % of it"
+    )
+    longest = msgspec.structs.replace(busy, longest_kernel=Kernel(name=f"void {'k' * 60}", ms=2.4))
+    assert f"computes for 100 % of the step (40 % in {'k' * 49}…); nothing" in lines(overlap=longest)["first"]
+    profiled = msgspec.structs.replace(steps, bare_ms=None)
+    assert "computes for 99 % of the step; nothing was found" in lines(hidden, overlap=busy, steps=profiled)["first"]
+    assert "nothing unexpected was found" in lines(changed(status="baseline"), overlap=busy)["first"]
+    assert lines(READ, overlap=busy)["first"].startswith("train.py:42")
+
+
+def test_what_most_idle_time_asks_for_is_said_also_where_its_saving_is_not_known() -> None:
+    overlap = sample.trace_info().overlap
+    assert overlap is not None
+    idle = msgspec.structs.replace(overlap, idle_ms=4.0, device_busy_ms=2.0, idle_by_cause={"host work": 4.0})
+    starved = changed(
+        saving_below_drift=True, causes=(IdleCause(cause="host work", ms_per_step=4.0),), idle_ms_per_step=4.0,
+        fix="Record Python stacks. The rest is for later.",
+    )  # fmt: skip
+    said = "though the device is idle for 67 % of it: Record Python stacks; 1 rule could not be checked"
+    assert lines(starved, overlap=idle)["first"].endswith(said)
+    assert "Record" not in lines(msgspec.structs.replace(starved, idle_ms_per_step=2.0), overlap=idle)["first"]
+
+
+def test_a_guess_does_not_come_before_idle_time_that_the_trace_does_not_show_the_cause_of() -> None:
+    overlap = sample.trace_info().overlap
+    assert overlap is not None
+    unseen = msgspec.structs.replace(overlap, idle_ms=4.5, idle_by_cause={"unknown": 4.0})
+    guess = changed(**RANGE)
+    assert lines(guess, overlap=unseen)["first"].startswith("record again, with a warm-up before the window")
+    assert lines(guess, overlap=unseen)["step"] == "5.1 ms"
+    assert lines(guess)["first"].startswith("train.py:42")
+    assert lines(READ, overlap=unseen)["first"].startswith("train.py:42")
+    failing = Verdict(gate=("SYN102",), unexpected=(guess,))
+    assert lines(guess, overlap=unseen, verdict=failing)["first"].startswith("train.py:42")
+
+
+def test_a_trace_that_begins_long_before_the_device_s_work_says_so() -> None:
+    overlap, known = sample.trace_info().overlap, sample.trace_info().replay
+    assert overlap is not None and known is not None
+    busy = msgspec.structs.replace(overlap, device_busy_ms=6.0, compute_ms=6.0, idle_ms=0.0)
+    short, long = (msgspec.structs.replace(known, step_ms=step_ms) for step_ms in (6.0, 10.0))
+    first = lines(overlap=busy, steps=WITHOUT_STEPS, replay=short)["first"]
+    assert first.startswith("look at the kernels: the device computes for 100 % of the time")
+    first = lines(overlap=busy, steps=WITHOUT_STEPS, replay=long)["first"]
+    said = "nothing was found, though 40 % of the time is over before the device's first work"
+    assert first == f"{said}; 1 rule could not be checked"
+
+
+def test_nothing_leads_to_the_kernels_where_waits_could_not_be_seen() -> None:
+    overlap = sample.trace_info().overlap
+    assert overlap is not None
+    busy = msgspec.structs.replace(overlap, device_busy_ms=6.0, compute_ms=6.0, idle_ms=0.0)
+    made = sample.report([msgspec.structs.replace(sample.trace_info(), overlap=busy)], ())
+    unseen = (*made.not_checked, NotChecked(rule="SYN102", why="its call is not in the trace"))
+    said = conclude(msgspec.structs.replace(made, not_checked=unseen)).change
+    assert said == "nothing was found; 2 rules could not be checked"
 
 
 def test_a_race_comes_first_and_is_no_matter_of_time() -> None:
@@ -128,6 +196,22 @@ def test_a_file_of_collectives_alone_is_told_apart_from_one_without_a_device() -
     for has, end in ((("cpu_op",), " but collectives"), (("cpu_op", "runtime"), "")):
         said = lines(overlap=None, run=None, has=has)["idle"]
         assert said == f"not known: the trace holds no device activity{end}"
+
+
+def test_without_steps_or_calls_the_time_is_that_of_the_devices_work() -> None:
+    said = lines(replay=None, steps=WITHOUT_STEPS)
+    assert said["trace"] == "6 ms (from the device's first work to its last)"
+    assert lines(replay=None, steps=WITHOUT_STEPS, overlap=None)["trace"] == "length not known"
+
+
+def test_warm_up_is_left_out_only_of_what_is_too_short_to_hold_it() -> None:
+    overlap, replay = sample.trace_info().overlap, sample.trace_info().replay
+    assert overlap is not None and replay is not None
+    warm = msgspec.structs.replace(overlap, idle_ms=4.4, idle_by_cause={"warm-up": 4.0})
+    for step_ms, said in ((1.9, "1.9 ms (replayed without the profiler or warm-up)"), (5.8, "5.8 ms (replayed")):
+        known = msgspec.structs.replace(replay, step_ms=step_ms)
+        step = lines(overlap=warm, replay=known, steps=WITHOUT_STEPS)["trace"]
+        assert step.startswith(said) and ("warm-up" in step) == (step_ms < 5)
 
 
 def test_unknown_figures_are_said_to_be_unknown() -> None:

@@ -80,10 +80,10 @@ def test_missing_figures_are_dashes_and_true_zeros_are_zeros(show: Show) -> None
     assert by_name["copy-not-overlapped"].split("\n") == ["saving not known"]
     assert by_name["explicit-sync"].split("\n") == [
         "20 µs",
-        "blocked a step, under\u00a01\u00a0% of it",
+        "blocked a step, under\u00a01\u00a0%\u00a0of\u00a0it",
         "saves nothing",
     ]
-    blocked, saved = ["1.63 ms", "blocked a step, 27\u00a0% of it"], ["saves 3.7 %", "0.19 ms a step"]
+    blocked, saved = ["1.63 ms", "blocked a step, 27\u00a0%\u00a0of\u00a0it"], ["saves 3.7 %", "0.19 ms a step"]
     assert by_name["scalar-read"].split("\n") == [*blocked, *saved]
 
 

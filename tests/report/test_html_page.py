@@ -18,7 +18,8 @@ def overlap(**figures: float) -> Overlap:
     base = dict.fromkeys(
         ("device_busy_ms", "compute_ms", "copy_ms", "copy_exposed_ms", "comm_ms", "comm_exposed_ms", "idle_ms"), 0.0
     )
-    return Overlap(**{**base, **{k: v for k, v in figures.items() if k in base}}, idle_by_cause=idle)
+    known = {**base, **{k: v for k, v in figures.items() if k in base}}
+    return Overlap(**known, idle_by_cause=idle, longest_kernel=None)
 
 
 def with_overlap(value: Overlap | None) -> Report:
@@ -93,7 +94,7 @@ def test_one_of_several_traces_with_nothing_to_report_says_what_was_not_looked_a
 
 def test_what_the_lines_above_say_of_the_only_trace_is_not_said_again() -> None:
     made = report(found=())
-    assert dict(conclude(made).lines)["first"] == "nothing was found; 1 rule could not be checked"
+    assert dict(conclude(made).lines)["first"].endswith("; 1 rule could not be checked")
     assert "could not be checked" not in " ".join(html_page.make_views(made, ())[0].details)
 
 

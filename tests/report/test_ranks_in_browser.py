@@ -43,6 +43,11 @@ def test_many_ranks_stay_one_readable_page(show: Show) -> None:
     assert made.page.locator("#waiting").bounding_box()["height"] < 600
 
 
+def test_the_other_ranks_of_a_card_are_named_in_their_order(show: Show) -> None:
+    page = show(render(compared(4), [lanes("out/rank0.json", 0)])).page
+    assert "also on ranks 1, 2, 3" in nth(page, 1).locator("> summary").inner_text()
+
+
 def test_what_several_ranks_have_is_found_by_each_one_s_link(show: Show) -> None:
     made = show(two_ranks(), at=f"#finding-{findings(1)[2].fingerprint}")
     assert nth(made.page, 3).is_visible()

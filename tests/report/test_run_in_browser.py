@@ -107,7 +107,7 @@ def test_cards_say_how_often_and_what_only_the_count_knows(show: Show) -> None:
 def test_amounts_of_recorded_steps_are_called_that_beside_the_run(show: Show) -> None:
     one = rate(sample.findings()[0], 1.0, 412)
     page = show(page_of(report(findings=[one]))).page
-    said = ["1.63 ms", "blocked a recorded step, 27\u00a0% of it", "saves 3.7 %", "0.19 ms a recorded step"]
+    said = ["1.63 ms", "blocked a recorded step, 27\u00a0%\u00a0of\u00a0it", "saves 3.7 %", "0.19 ms a recorded step"]
     assert page.locator(".finding .cost").inner_text().split("\n") == said
 
 

@@ -88,11 +88,25 @@ def several(number: int, **changes: Any) -> list[Finding]:
     ]
 
 
+SHORT = {"stall_ms_per_step": 0.2}
+
+
+def test_of_several_traces_the_one_whose_wait_is_told_is_named() -> None:
+    little = {"saving_ms_per_step": 0.02, "saving_below_drift": True}
+    found = [replaced for rank in range(2) for replaced in several(1, trace=rank, rank=rank, **little)]
+    infos = [sample.trace_info(f"rank{rank}.json", rank) for rank in range(2)]
+    text = " ".join(shown(sample.report(infos, found), 160).split())
+    assert "once a step · blocked 1.63 ms (27 %) · on 2 of 2 traces, rank 0 shown" in text
+
+
 def test_findings_that_save_little_have_a_line_each() -> None:
     little = several(2, saving_ms_per_step=0.02, saving_below_drift=True)
-    text = shown(sample.report(found=[sample.findings()[1], *little]))
+    text = shown(sample.report(found=[sample.findings()[1], *little]), 120)
     assert text.count("fix: ") == 1
-    assert "\nunder 1 % each:\n  SYN102 scalar-read  train.py:42  loss.item()  once a step" in text
+    line = "SYN102 scalar-read  train.py:42  loss.item()  once a step"
+    assert f"\neach saves under 1 %:\n  {line} · blocked 1.63 ms (27 %)" in text
+    short = shown(sample.report(found=several(1, saving_ms_per_step=0.02, saving_below_drift=True, **SHORT)))
+    assert f"  {line}\n" in short
     assert shown(sample.report(found=little), view=VERBOSE).count("fix: ") == 2
 
 
@@ -275,7 +289,8 @@ def test_the_same_line_on_several_ranks_stands_once_under_the_heaviest() -> None
 
 
 def test_a_line_without_figures_names_traces_only_where_not_all_have_it() -> None:
-    least = msgspec.structs.replace(sample.findings()[0], saving_ms_per_step=0.001, saving_high_ms_per_step=0.001)
+    none = {"saving_ms_per_step": 0.001, "saving_high_ms_per_step": 0.001, **SHORT}
+    least = msgspec.structs.replace(sample.findings()[0], **none)
     three = [sample.report([sample.trace_info(f"rank{rank}.json.gz", rank)], []) for rank in range(3)]
 
     def on(ranks: int) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from syncscope.report.finding_phrases import describe_cost
+from syncscope.report.finding_phrases import describe_cost, describe_much
 from syncscope.report.impact import describe_impact
 from syncscope.report.worth_phrases import UNTOLD, describe_causes, describe_saving
 from syncscope.schema.findings import Finding, IdleCause
@@ -68,3 +68,21 @@ def test_each_cause_of_idle_time_has_its_worth_or_names_the_findings_about_it() 
         "launching: 0.4 ms, which another finding is about"
     ]
     assert describe_causes(READ, sample.report()) == []
+
+
+def test_the_idle_time_of_launches_is_a_share_of_the_step_without_the_profiler() -> None:
+    one = saved(rule="LCH501", idle_ms_per_step=1.53, stall_ms_per_step=None, stall_ms=None)
+    assert describe_cost(one, [INFO]).startswith("idle 1.53 ms (30 % of the step without the profiler)")
+    unknown = msgspec.structs.replace(INFO, steps=msgspec.structs.replace(INFO.steps, bare_ms=None))
+    assert describe_cost(one, [unknown]).startswith("idle 1.53 ms without the profiler, at a guess")
+    other = msgspec.structs.replace(one, rule="OVL303")
+    assert describe_cost(other, [INFO]).startswith("idle 1.53 ms (26 % of the recorded step)")
+
+
+def test_what_blocks_for_long_is_told_of_the_steps_that_its_frequency_is_of() -> None:
+    assert describe_much(saved(stall_ms_per_step=1.5), [INFO]) == ["blocked 1.5 ms (25 %)"]
+    assert describe_much(saved(stall_ms_per_step=0.2, exposed_ms_per_step=0.6), [INFO]) == ["exposed 0.6 ms (10 %)"]
+    assert describe_much(saved(stall_ms_per_step=0.2), [INFO]) == []
+    assert describe_much(saved(stall_ms_per_step=1.5, run_per_step=0.1), [INFO]) == []
+    whole = saved(per_step=None, stall_ms=3.0, stall_ms_per_step=None)
+    assert describe_much(whole, [INFO]) == ["blocked 3 ms (50 %)"]

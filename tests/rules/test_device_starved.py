@@ -6,7 +6,7 @@ import pytest
 from syncscope.advice import UNCACHED
 from syncscope.report.html_page import BECAUSE
 from syncscope.rules import find
-from syncscope.rules.base.host_math import ON_CPU
+from syncscope.rules.base.host_math import DRAWS, ON_CPU
 from syncscope.rules.base.idle_circumstances import (
     BACK_TO_BACK,
     BEFORE_FIRST,
@@ -141,6 +141,7 @@ def test_every_cause_has_its_fix_and_its_sentence():
         BESIDE_GRAPH,
         BESIDE_COMPILED,
         COMPILED,
+        DRAWS,
         IN_COMPILED,
         IN_FIRST,
         IN_GRAPH,
@@ -470,3 +471,21 @@ def test_products_that_launch_nothing_are_computed_on_the_cpu(
         builder.launch("k", call=(start + 5000, 5), runs=(start + 5008, 30))
     (finding,) = findings(builder, "OVL303")
     assert finding.fix.startswith("The program computes on the CPU") == on_cpu
+
+
+@pytest.mark.parametrize(
+    ("op", "launches", "dur", "drawn"),
+    [("aten::normal_", False, 3800, True), ("aten::normal_", True, 3800, False), ("aten::copy_", False, 3800, False),
+     ("aten::normal_", False, 1500, False)],
+)  # fmt: skip
+def test_random_numbers_that_launch_nothing_are_drawn_on_the_cpu(
+    op: str, dur: float, *, launches: bool, drawn: bool
+) -> None:
+    builder = TraceBuilder().frame("train.py", 3, "main", 0, 60_000)
+    for start in range(0, 60_000, 5_000):
+        builder.frame("train.py", 9, "batch", start + 1, 4900)
+        builder.launch("k", call=(start + 10, 5), runs=(start + 18, 30)).op(op, start + 1000, dur)
+        if launches:
+            builder.launch("normal", call=(start + 2400, 5), runs=(start + 2410, 30))
+    (finding,) = findings(builder, "OVL303")
+    assert ("to the device: most of it draws random numbers on the CPU" in finding.fix) == drawn

@@ -116,8 +116,8 @@ def test_races_are_recorded_for_the_rules_about_races():
 CODE = re.compile(r"(SYN|CPY|OVL|LCH|HAZ|DST|CMP)\d*")
 PACKAGE = Path(syncscope.__file__).parent
 NAMES_CODES = {"schema/recording.py", "schema/findings.py"}
-"""Part of a file's format: the races that the collector writes down, and the wait that matches any other in a report.
-"""
+"""Part of a file's format: the races that the collector writes down, the wait that matches any other in a report, that
+without which nothing is known of waits, and what the figures of a rule are of."""
 
 
 def codes_in(source: str) -> list[str]:

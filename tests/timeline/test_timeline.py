@@ -6,6 +6,7 @@ import pytest
 
 from syncscope.schema.expressions import ops_of_expression
 from syncscope.schema.recording import Attributed
+from syncscope.schema.report import Kernel
 from syncscope.timeline import Timeline
 from tests.builders import TraceBuilder
 
@@ -38,6 +39,20 @@ def test_without_steps_the_figures_are_of_the_whole_trace():
     found = Timeline(TraceBuilder().launch("k", call=(0, 2), runs=(10, 50)).trace()).overlap
     assert found is not None
     assert (found.compute_ms, found.idle_ms) == (pytest.approx(0.050), 0)
+
+
+def test_the_kernel_that_runs_for_longest_is_named_where_the_device_computes_for_most_of_the_time():
+    def longest(small: float):
+        builder = TraceBuilder().steps(0, 100, 200)
+        for start in (0, 100):
+            builder.launch("small", call=(start, 2), runs=(start + 5, small))
+            builder.launch("large", call=(start + 3, 2), runs=(start + 45, 50))
+        builder.launch("ncclDevKernel_AllReduce_Sum_f32_RING_LL(args)", call=(9, 2), runs=(0, 180), stream=11)
+        found = Timeline(builder.trace()).overlap
+        return found and found.longest_kernel
+
+    assert longest(40) == Kernel(name="large", ms=0.05)
+    assert longest(20) is None
 
 
 def test_without_device_activity_there_is_no_overlap():

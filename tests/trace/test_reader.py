@@ -271,7 +271,9 @@ def test_what_is_not_json_is_refused():
 
 
 def test_json_that_is_no_trace_is_refused():
-    assert refuse({"schema_version": 1, "findings": []}).startswith("is JSON but not a trace")
+    assert refuse({"schema_version": 1, "findings": []}) == (
+        "is JSON but not a trace: it is a saved report, so give it to `syncscope report`"
+    )
     assert refuse({"traceEvents": {"a": 1}}).startswith("is JSON but not a trace")
 
 
@@ -289,6 +291,12 @@ def test_a_trace_of_the_host_alone_is_refused():
     assert refuse(document) == (
         "holds no device activity and no runtime calls: recorded without ProfilerActivity.CUDA?"
     )
+
+
+def test_where_a_file_is_cut_short_before_the_device_s_rows_that_is_the_reason():
+    data = json.dumps(TraceBuilder().step(0, 10).op("aten::add", 1, 2).document()).encode()
+    said = refuse(data[: data.rindex(b"}") - 1])
+    assert said.startswith("holds no device activity and no runtime calls: some of it is lost (the file is cut short")
 
 
 def test_a_trace_of_an_unsupported_device_is_refused_by_name():

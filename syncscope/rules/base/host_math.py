@@ -1,6 +1,8 @@
-"""Whether a program computes on the CPU what its device then waits for."""
+"""Whether a program computes, or draws random numbers, on the CPU while its device waits for that."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 
@@ -16,6 +18,13 @@ ON_CPU = "on-cpu"
 PRODUCTS = compile_later(r"aten::(?:mm|bmm|addmm|baddbmm|mv|addmv|mkldnn_\w+|thnn_conv2d|slow_conv3d)$")
 """Ops that give each device something to do, or compute on the CPU."""
 
+DRAWS = "draws-on-cpu"
+"""The name for host work that is mostly random numbers that are drawn on the CPU."""
+
+RANDOM = compile_later(r"aten::(?:normal|uniform|random|bernoulli|exponential|geometric|log_normal|cauchy)_$")
+"""Ops that fill a tensor with random numbers, wherever it is."""
+
+HALF = 2
 TENTH = 10
 """So small a part of the host work says that the program computes there: beside each product it also copies, gathers
 and normalises on the CPU."""
@@ -27,17 +36,35 @@ COMPUTES_ON_CPU = Advice(
     "next layer or the next batch.",
 )
 
+DRAWS_ON_CPU = Advice(
+    f"{DRAWS} host work",
+    "Move the work that the host does between launches to the device: most of it draws random numbers on the CPU "
+    "(torch.randn, rand or randint without device='cuda'). What has to be drawn on the host can be drawn ahead, as the "
+    "workers of a DataLoader do.",
+)
+
+
+def draws_on_cpu(timeline: Timeline) -> bool:
+    """Whether random numbers that are drawn on the CPU take most of the host work for which the device is idle."""
+    return _takes_part(timeline, RANDOM.match, HALF)
+
 
 def computes_on_cpu(timeline: Timeline) -> bool:
     """Whether matrix products that give the device nothing to do take a part of the host work for which it is idle."""
+    return _takes_part(timeline, PRODUCTS.match, TENTH)
+
+
+def _takes_part(timeline: Timeline, test: Callable[[str], object], part: int) -> bool:
+    """Whether ops whose names pass a test, and that give the device nothing to do, take at least one in ``part`` of the
+    host work for which it is idle."""
     ops, calls = timeline.ops, timeline.calls
-    products = ops.named(PRODUCTS.match).copy()
-    if not products.any():
+    found = ops.named(test).copy()
+    if not found.any():
         return False
     commands = np.flatnonzero(calls.do(COMMANDS))
     launching = ops.nesting.innermost(calls.tid[commands], calls.ts[commands], calls.end[commands])
-    products[launching[launching >= 0]] = False
+    found[launching[launching >= 0]] = False
     work = timeline.bubbles.due_to("host work")
-    idle, mine = timeline.bubbles.take(work > 0), ops.take(products)
+    idle, mine = timeline.bubbles.take(work > 0), ops.take(found)
     inside = Union(mine.ts, mine.end).within(idle.ts, idle.end)
-    return TENTH * int(np.minimum(inside, work[work > 0]).sum()) >= int(work.sum()) > 0
+    return part * int(np.minimum(inside, work[work > 0]).sum()) >= int(work.sum()) > 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from syncscope.advice import UNCACHED
 from syncscope.patterns import compile_later
 from syncscope.rules.base.first_uses import is_before_first_launches, is_in_ops_that_launch_first
-from syncscope.rules.base.host_math import ON_CPU, computes_on_cpu
+from syncscope.rules.base.host_math import DRAWS, ON_CPU, computes_on_cpu, draws_on_cpu
 from syncscope.rules.base.idle_places import find_idle_place
 from syncscope.rules.base.program import (
     MODULE_CALL,
@@ -69,6 +69,8 @@ def name_circumstances(timeline: Timeline) -> list[str]:
         found.append(ONE_STREAM)
     if count_recordings(timeline):
         found.append(RECORDS)
+    if draws_on_cpu(timeline):
+        found.append(DRAWS)
     if computes_on_cpu(timeline):
         found.append(ON_CPU)
     if works_in_graph(timeline):

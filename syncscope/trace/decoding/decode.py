@@ -14,6 +14,8 @@ _COMPLETE: msgspec.json.Decoder[list[Event]] = msgspec.json.Decoder(complete_eve
 _REFUSED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 START = compile_later(rb"(?:\xef\xbb\xbf)?\s*")
 """A byte order mark and white space."""
+REPORT_KEY, SOON = b'"schema_version"', 100
+"""A saved report begins with this key, within so many bytes."""
 
 
 def decode(data: bytes | bytearray, path: str) -> tuple[Document, list[str]]:
@@ -28,10 +30,17 @@ def decode(data: bytes | bytearray, path: str) -> tuple[Document, list[str]]:
     except _REFUSED:
         document, warnings = _decode_damaged(view, path)
     if document.events is None:
-        raise TraceError(path, "is JSON but not a trace: it has no list of traceEvents")
+        raise TraceError(path, f"is JSON but not a trace: {_name_other(view)}")
     if not document.events and not _counted_a_run(document.syncscope):
         raise TraceError(path, "holds no events")
     return document, warnings
+
+
+def _name_other(view: memoryview) -> str:
+    """What else a document is that is no trace."""
+    if bytes(view[:SOON]).find(REPORT_KEY) >= 0:
+        return "it is a saved report, so give it to `syncscope report`"
+    return "it has no list of traceEvents"
 
 
 def _counted_a_run(recording: object) -> bool:

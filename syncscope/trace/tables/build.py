@@ -177,7 +177,9 @@ def _refuse_without_device(contents: Contents, path: str) -> None:
         raise TraceError(path, f"holds activity of a device that is not supported ({', '.join(foreign)})")
     if not has("ops", "frames", "annotations", "sync"):
         raise TraceError(path, "holds no events of a PyTorch profile")
-    raise TraceError(path, "holds no device activity and no runtime calls: recorded without ProfilerActivity.CUDA?")
+    lost = next((warning for warning in contents.warnings if isinstance(warning, Loss)), None)
+    why = "recorded without ProfilerActivity.CUDA?" if lost is None else f"some of it is lost ({lost})"
+    raise TraceError(path, f"holds no device activity and no runtime calls: {why}")
 
 
 def _base(document: Document, frames: _Frames, warnings: list[str]) -> int:

@@ -10,7 +10,8 @@ function shownOn(view, data, trace) {
 function costs(finding, info, impact, step) {
   const [time, what] = cost(finding, info);
   const inRun = finding.run_stall_ms_per_step === null ? null : stepOfPhase(finding, info);
-  const whole = what.endsWith(" step") ? inRun || info.steps.profiled_ms : null;
+  const paced = isPaced(finding);
+  const whole = what.endsWith(" step") ? inRun || (paced ? info.steps.bare_ms : info.steps.profiled_ms) : null;
   const saving = finding.run_saving_ms_per_step ?? finding.saving_ms_per_step ?? finding.likely_saving_ms_per_step;
   const width = (value, of) => `width: ${Math.min(100, (100 * value) / of).toFixed(2)}%`;
   const meter =
@@ -22,7 +23,7 @@ function costs(finding, info, impact, step) {
           saving ? el("i", { class: "saves", style: width(saving, inRun || step || whole) }) : null,
         )
       : null;
-  const of = whole && time !== null ? `, ${share(time / whole)}${inRun ? "" : " of it"}` : "";
+  const of = whole && time !== null ? `, ${share(time / whole)}${inRun ? "" : "\u00a0of\u00a0it"}${paced ? " without the profiler" : ""}` : "";
   return el(
     "span",
     { class: "cost" },
@@ -41,11 +42,17 @@ function costs(finding, info, impact, step) {
 function elsewhere(view, finding, data) {
   const { findings } = data.report;
   const all = new Set(view.groups.flat().map((n) => findings[n].trace));
-  const traces = [...all].filter((trace) => trace !== finding.trace);
+  const traces = [...all].filter((trace) => trace !== finding.trace).sort((one, other) => one - other);
   if (!traces.length) return null;
   return traces.length > 3
     ? `also on ${traces.length} others of ${data.page.views.length}`
-    : `also on ${traces.map((trace) => data.page.views[trace].label).join(", ")}`;
+    : `also on ${joined(traces.map((trace) => data.page.views[trace].label))}`;
+}
+
+/** Labels of traces in a row: `ranks 0, 1, 3`. */
+function joined(labels) {
+  const ranks = labels.length > 1 && labels.every((label) => /^rank \d+$/.test(label));
+  return ranks ? `ranks ${labels.map((label) => label.slice("rank ".length)).join(", ")}` : labels.join(", ");
 }
 
 /** Other cards about the same cause. */

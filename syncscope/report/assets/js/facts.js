@@ -62,6 +62,9 @@ function callChain(finding) {
 const recordedStep = (finding, info) =>
   !info.steps.count ? "in all" : finding.occurrences === null ? "a step" : "a recorded step";
 
+/** Whether its idle time is that of a step without the profiler, which makes launches slower. */
+const isPaced = (finding) => finding.rule === "LCH501";
+
 /** What a finding costs: the host blocked or compiling, else the device's exposed time, with the words for it. */
 function cost(finding, info) {
   const held = finding.site_source === "compile" ? "compiling" : "blocked";
@@ -69,7 +72,10 @@ function cost(finding, info) {
   const step = recordedStep(finding, info);
   if (finding.stall_ms_per_step !== null) return [finding.stall_ms_per_step, `${held} ${step}`];
   if (finding.exposed_ms_per_step !== null) return [finding.exposed_ms_per_step, `exposed ${step}`];
-  if (finding.idle_ms_per_step !== null) return [finding.idle_ms_per_step, `idle ${step}`];
+  if (finding.idle_ms_per_step !== null) {
+    const guessed = isPaced(finding) && !info.steps.bare_ms;
+    return [finding.idle_ms_per_step, guessed ? `idle ${step} without the profiler, at a guess` : `idle ${step}`];
+  }
   return [finding.stall_ms, finding.stall_ms === null ? "blocked" : "blocked in all"];
 }
 

@@ -15,6 +15,7 @@ function drawVerdict(page) {
           "dd",
           {},
           name === "first" && page.change ? firstChange(page.change, page.first) : breakable(unbroken(text)),
+          name === "first" && page.kernels ? [" ", toTotals()] : null,
         ),
       ),
     ),
@@ -29,6 +30,16 @@ function firstChange({ place, expression, gain, fix }, card) {
     gain ? ` (${unbroken(gain)})` : null,
     el("span", { class: "fix" }, breakable(fix), card ? [" ", el("a", { href: `#${card}` }, "See its card")] : null),
   ];
+}
+
+/** The way to the totals by kernel, which are opened. */
+function toTotals() {
+  const open = (event) => {
+    event.preventDefault();
+    byId("totals").open = true;
+    byId("totals").scrollIntoView();
+  };
+  return el("a", { href: "#totals", onclick: open }, "See their totals");
 }
 
 /** What begins a text about one trace of several. A file's name stays as it is. */
