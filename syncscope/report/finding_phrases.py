@@ -90,7 +90,9 @@ def _share(ms: float, finding: Finding, info: TraceInfo, of: str) -> str:
             info.overlap.device_busy_ms + info.overlap.idle_ms if info.overlap else None,
             " of the device's time",
         )
-    return f" ({percent(ms, whole)}{of})" if whole else ""
+    if not whole or ms > whole:  # a wait before or after all rows of the device is no share of its time
+        return ""
+    return f" ({percent(ms, whole)}{of})"
 
 
 def _cost_of_run(finding: Finding, info: TraceInfo, with_saving: bool) -> list[str]:
