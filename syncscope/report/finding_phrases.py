@@ -115,7 +115,9 @@ def _share_of_bare(finding: Finding, info: TraceInfo) -> str | None:
 
 def _share(ms: float, finding: Finding, info: TraceInfo, of: str) -> str:
     whole, of_all = _find_whole(finding, info)
-    return f" ({percent(ms, whole)}{of_all or of})" if whole else ""
+    if not whole or ms > whole:  # a wait before or after all rows of the device is no share of its time
+        return ""
+    return f" ({percent(ms, whole)}{of_all or of})"
 
 
 def _find_whole(finding: Finding, info: TraceInfo) -> tuple[float | None, str]:

@@ -12,8 +12,10 @@ from syncscope.rules.base.lateness import tell_of_ranks
 from syncscope.rules.base.question import NoQuestion
 from syncscope.rules.base.rule import RunFindings, RunRule
 from syncscope.rules.base.waiting_ranks import limit_by_late_ranks
+from syncscope.rules.blocking_copy import BlockingCopy
 from syncscope.rules.comm_not_overlapped import CommNotOverlapped
 from syncscope.rules.device_starved import ONCE
+from syncscope.rules.pageable_copy import PageableCopy
 from syncscope.schema.findings import Finding
 from syncscope.schema.numbers import milliseconds
 from syncscope.schema.report import START, Delay, NotChecked, Report, TraceInfo
@@ -36,6 +38,11 @@ MAIN_SHARE = 0.1
 EXPLAINED = 0.5
 """The rank's own device must be idle for this share of the time that the others are held. Otherwise it had more to
 do."""
+
+ALLOCATIONS = frozenset({AllocatorSync.code})
+COPIES = frozenset({BlockingCopy.code, PageableCopy.code})
+"""Rules whose gains are what a rank's own host does, which it waits longer in return where others come late. Of copies
+the gain is told as all ranks have it, so that of the latest limits it only where every rank has a trace."""
 
 ALONE = "the trace of one rank alone does not say who comes late to a collective"
 APART = "no trace of another rank has the same collectives of the same steps"
@@ -133,7 +140,9 @@ class StragglingSync(RunRule):
     def explain(self, findings: Sequence[Finding], compared: RunFindings) -> list[Finding]:
         apart = {entry.trace for entry in compared.not_checked if entry.why == APART}
         told = tell_of_ranks(findings, CommNotOverlapped.code, compared.between_ranks, apart, compared.alone)
-        return limit_by_late_ranks(told, CommNotOverlapped.code, compared.between_ranks, {AllocatorSync.code})
+        between = compared.between_ranks
+        bounded = ALLOCATIONS if between is not None and between.missing else ALLOCATIONS | COPIES
+        return limit_by_late_ranks(told, CommNotOverlapped.code, between, bounded)
 
     def _compare_phase(self, ranks: dict[int, TraceInfo], findings: Sequence[Finding]) -> RunFindings:
         """What is between the ranks in one phase."""

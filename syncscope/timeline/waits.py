@@ -8,6 +8,7 @@ from syncscope.timeline.calls import ORDERED, find_first, last_before
 from syncscope.timeline.copy_ops import CLOCKS_APART, COPYING, CopyOps
 from syncscope.timeline.intervals import Bools, Ints
 from syncscope.timeline.nesting import Nesting
+from syncscope.timeline.op_chains import COPIES
 from syncscope.timeline.places import Places
 from syncscope.timeline.tables import Activities, Calls, Copies, Objects, Ops, SyncRecords, Waits, objects
 from syncscope.trace.names import SYNC_ROLES
@@ -83,20 +84,31 @@ def _completed_copies(calls: Calls, rows: Ints, op: Ints, ops: Ops, copy_ops: Co
     # In whole microseconds a copy that takes less than one may begin when its wait does.
     brief_rows = copying[ts[copying] == end[copying]]
     brief = set(zip(tid[brief_rows].tolist(), ts[brief_rows].tolist(), strict=True))
-    with_brief = [key in brief for key in zip(tid[rows].tolist(), ts[rows].tolist(), strict=True)]
-    before = last_before(ts[rows] + np.array(with_brief, dtype=np.int64), tid[rows], copying, ts, tid)
+    keys = zip(tid[rows].tolist(), ts[rows].tolist(), strict=True)
+    with_brief = np.array([key in brief for key in keys], dtype=bool)
+    before = last_before(ts[rows] + with_brief, tid[rows], copying, ts, tid)
     copy = np.maximum(before, 0)
-    same_op = (op >= 0) & (copy_ops.of(copy) == op)
+    of_copy = copy_ops.of(copy)
+    same_op = (op >= 0) & (of_copy == op)
     # Where no ops are known, the wait must come at once, with nothing but queries between it and the copy.
     ordered = np.flatnonzero(calls.do(ORDERED))
     right_behind = CLOCKS_APART if copy_ops.clocks_disagree else RIGHT_BEHIND
     near = np.where(np.isin(tid[rows], list(ops.nesting.threads())), right_behind, AT_ONCE)
-    adjacent = (last_before(ts[rows], tid[rows], ordered, ts, tid) == before) & (ts[rows] - end[copy] <= near)
+    follows = with_brief | (last_before(ts[rows], tid[rows], ordered, ts, tid) == before)
+    done = _leaves_op(end[copy], op, of_copy, ops) if copy_ops.clocks_disagree else end[copy]
+    adjacent = follows & (ts[rows] - done <= near)
     completed = (role[rows] == "stream-sync") & (before >= 0) & (end[copy] <= ts[rows]) & (same_op | adjacent)
     # The first of two waits after one copy completes it.
     first = np.zeros(len(rows), dtype=bool)
     first[np.unique(np.where(completed, before, -1 - np.arange(len(rows))), return_index=True)[1]] = True
     return np.where(role[rows] == "copy-sync", rows, np.where(completed & first, before, -1))
+
+
+def _leaves_op(end: Ints, op: Ints, of_copy: Ints, ops: Ops) -> Ints:
+    """When the op of a copy ends that is followed by a wait inside an op that only moves tensors, since that waits
+    nowhere but in the copying one; before others (n,) when the copy's call does, ``end``."""
+    moves = np.array([bool(chain) and chain[-1] in COPIES for chain in ops.chains(op)], dtype=bool)
+    return np.where(moves & (of_copy >= 0), np.maximum(end, ops.end[of_copy]), end)
 
 
 def in_profiler(waits: Waits, calls: Calls, places: Places) -> Bools:

@@ -209,6 +209,11 @@ def test_without_steps_the_weight_is_that_of_the_whole_trace() -> None:
     assert "3 times in all · blocked 4.89 ms (81 % of the device's time)" in " ".join(text.split())
 
 
+def test_a_wait_longer_than_the_time_of_the_device_is_no_share_of_it() -> None:
+    text = shown(one(per_step=None, count=3, stall_ms=7.0, **NO_SAVING))
+    assert "3 times in all · blocked 7 ms\n" in text
+
+
 def test_without_a_bare_step_the_worth_is_a_range() -> None:
     text = shown(one(saving_ms_per_step=None, saving_low_ms_per_step=0.21, saving_high_ms_per_step=1.5), width=120)
     assert "saves up to 29 % (0.21 to 1.5 ms) · SYN102 scalar-read\n" in text

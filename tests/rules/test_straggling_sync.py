@@ -481,6 +481,36 @@ def test_memory_of_a_rank_that_waits_for_another_gains_what_that_of_the_late_one
     assert [one.saving_high_ms_per_step for one in again if one.rule == "SYN106"] == [pytest.approx(0.2)] * 2
 
 
+def copying(number: int, *late: float, size: int = 2) -> TraceBuilder:
+    """A rank that copies to the host in each step."""
+    builder = rank(number, *late, size=size)
+    for step in range(3):
+        at = 2000 * step + 1010
+        builder.op("aten::to", at, 400).op("aten::copy_", at + 1, 390)
+        builder.copy("DtoH", call=(at + 2, 5), runs=(at + 10, 2), memory="pageable").stream_sync(at + 8, 380)
+    return builder
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "size", "most"),
+    [((0, 0, 0), (500, 500, 500), 2, 0.02), ((0, 0, 50), (0, 500, 0), 2, 0.045), ((0, 0, 0), (500, 500, 500), 4, 0.4)],
+    ids=["one is late", "both in turn", "ranks are missing"],
+)
+def test_copies_of_a_rank_that_waits_gain_what_those_of_the_latest_do_and_what_that_one_waits(
+    first: tuple[float, ...], second: tuple[float, ...], size: int, most: float
+) -> None:
+    report = joined(copying(0, *first, size=size), copying(1, *second, size=size))
+    ranged = [
+        msgspec.structs.replace(one, saving_low_ms_per_step=0.0, saving_high_ms_per_step=(0.4, 0.02)[one.trace])
+        for one in report.findings
+        if one.rule in ("SYN101", "CPY201")
+    ]
+    merged = merge([msgspec.structs.replace(report, findings=tuple(ranged))])
+    given = {(one.rule, one.rank): one.saving_high_ms_per_step for one in merged.findings}
+    assert [given[rule, 0] for rule in ("SYN101", "CPY201")] == [pytest.approx(most)] * 2
+    assert [given[rule, 1] for rule in ("SYN101", "CPY201")] == [0.02] * 2
+
+
 def test_of_collectives_alone_the_late_rank_is_told_without_what_it_did() -> None:
     def reduces(number: int, comes: float) -> TraceBuilder:
         builder = TraceBuilder(rank=number, world_size=2)

@@ -37,6 +37,24 @@ def test_a_wait_belongs_to_the_op_that_copies_though_its_call_seems_to_be_in_the
     assert set(view.copies.ops) == set(view.waits.ops) == {CHAIN}
 
 
+def test_a_wait_that_begins_with_its_brief_copy_beside_their_op_completes_it():
+    builder = index(TraceBuilder(), 0, early=8).call("cudaEventQuery", 1030, 1)
+    builder.op("aten::index", 1000, 300).op("aten::to", 1010, 200).op("aten::_to_copy", 1012, 196)
+    builder.op("aten::copy_", 1060, 60)
+    builder.copy("HtoD", call=(1058, 0), runs=(1062, 5), memory="pageable", bytes=800).stream_sync(1058, 55)
+    view = Timeline(builder.trace())
+    assert set(view.copies.ops) == set(view.waits.ops) == {CHAIN}
+    assert (view.waits.copy_call >= 0).all()
+
+
+@pytest.mark.parametrize(("around", "joined"), [("aten::to", True), ("model::step", False)])
+def test_a_wait_long_after_a_copy_but_right_behind_the_op_that_copies_completes_it(around: str, joined: bool):
+    builder = index(TraceBuilder(), 0, early=8).op(around, 1000, 60).op("aten::copy_", 1020, 35)
+    builder.copy("HtoD", call=(1020, 6), runs=(1024, 5), memory="pageable", bytes=800).stream_sync(1057, 1)
+    waits = Timeline(builder.trace()).waits
+    assert (waits.copy_call[-1] >= 0, waits.ops[-1][-1]) == (joined, "aten::copy_" if joined else around)
+
+
 def test_a_call_beside_an_op_is_left_where_it_is_where_clocks_agree():
     builder = index(TraceBuilder(), 0, early=0).op("aten::to", 5000, 100).op("aten::copy_", 5021, 20)
     builder.copy("HtoD", call=(5006, 10), runs=(5015, 5), memory="pageable")

@@ -55,8 +55,8 @@ def limit_by_late_ranks(
 
 def _limit_in_steps(findings: Sequence[Finding], rules: Set[str], between: BetweenRanks) -> list[Finding]:
     """The findings, of which one of these rules gains on a rank that waits what the same gains on one that waits for
-    less than ``WAITING`` as long; where it waits for less than ``WAITING`` of what the fix could save, at least what is
-    beyond its waiting."""
+    less than ``WAITING`` as long, and what that one waits itself, since it may wait for this one; where it waits for
+    less than ``WAITING`` of what the fix could save, at least what is beyond its waiting."""
     waits = {row.trace: waits_ms(row, between) for row in between.ranks}
     least = min(waits.values(), default=0.0)
     mine = [one for one in findings if one.rule in rules and one.trace in waits]
@@ -70,7 +70,7 @@ def _limit_in_steps(findings: Sequence[Finding], rules: Set[str], between: Betwe
         same = (one for one in late if (one.rule, one.fingerprint) == (finding.rule, finding.fingerprint))
         high = finding.saving_high_ms_per_step or 0.0
         beyond = high - more if more < WAITING * high else 0.0
-        most = max(beyond, *(one.saving_high_ms_per_step or 0.0 for one in same), 0.0)
+        most = max(beyond, least + max((one.saving_high_ms_per_step or 0.0 for one in same), default=0.0))
         return _limit(finding, min(most, high), f"{milliseconds(waits[finding.trace])} a step")
 
     return [limited(finding) for finding in findings]
