@@ -175,12 +175,15 @@ def describe_source(finding: Finding) -> list[str]:
 def _often(finding: Finding, phase: Phase | None, run: Run | None) -> str:
     number, rate = finding.occurrences, finding.run_per_step
     low, high = finding.run_per_step_low, finding.run_per_step_high
-    if phase is not None and phase.kind in TIMES and number is not None:
-        return _each_time(number, phase.times, TIMES[phase.kind])
     one_in = phase.one_in if phase is not None else 1.0
+    told = rate is not None and low is not None and low < rate  # of the time in which counting paused, too
+    hedge = "" if one_in <= 1 else "about " if told else "at least "
+    if phase is not None and phase.kind in TIMES and number is not None:
+        text = _each_time(number, phase.times, TIMES[phase.kind])
+        return f"{hedge}{text}"
     if rate is None or (phase is not None and not phase.steps):
         text = "once" if number == 1 else f"{number} times"
-        return f"at least {text}" if one_in > 1 else text  # counting paused, and there are no steps to draw
+        return f"{hedge}{text}"
     if one_in > 1:
         return _sampled(rate, low, high, one_in)
     steps = phase.steps if phase is not None else None

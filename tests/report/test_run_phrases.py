@@ -93,6 +93,8 @@ def test_where_counting_paused_and_there_are_no_steps_the_number_is_the_least() 
     phases = (msgspec.structs.replace(start, one_in=3.1), *others)
     finding = rate(READ, None, 511, phase="start", run_steps=None)
     assert describe_frequency(finding, [info(run=run(phases=phases))]) == "in start: at least 511 times"
+    told = msgspec.structs.replace(finding, run_per_step=511.0, run_per_step_low=178.0, run_per_step_high=844.0)
+    assert describe_frequency(told, [info(run=run(phases=phases))]) == "in start: about 511 times"
 
 
 def test_a_phase_that_counting_missed_is_not_passed_over() -> None:

@@ -244,6 +244,15 @@ def test_sampled_steps_give_an_interval_that_holds_the_frequency() -> None:
     assert "about 80 times in 400 steps of train, by those of 100 of them" in found.message
 
 
+def test_what_was_counted_of_a_phase_without_steps_for_a_part_of_its_time_is_an_estimate() -> None:
+    builder = TraceBuilder().phase("train", steps=400).phase("epoch end", times=4, one_in=3.0)
+    builder.counted(1, 40, ITEM, steps=1, first_step=0, last_step=0, estimate=120.0, variance=1600.0).run()
+    (found,) = findings(builder)
+    assert (found.run_per_step, found.occurrences) == (30.0, 120)
+    assert found.run_per_step_low == pytest.approx(30 - 1.96 * 10, rel=1e-3)
+    assert "about 120 times" in found.message
+
+
 def test_a_recording_that_estimates_nothing_gives_no_interval() -> None:
     builder = TraceBuilder().phase("train", steps=400, counted_steps=100, one_in=4.0).counted(0, 20, ITEM).run()
     (found,) = findings(builder)

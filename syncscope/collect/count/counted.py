@@ -58,6 +58,8 @@ class Counted:
         state, counted = self.tally.phases.get(phase.number), self.counted_steps(phase)
         if state is None:
             return 1.0
+        if state.stepless:
+            return state.of_time
         by_steps = (phase.steps - state.first) / counted if counted else 1.0
         since = self._unsettled_ns() if state is self._state else 0
         counted_ns = state.counted_ns + since * self._account.on

@@ -36,6 +36,9 @@ other second moves a hundred weights each time."""
 MISSED = 10
 """Steps are counted where the time that was missed is at most one part in so many of that which was counted."""
 
+HARDLY = 1.01
+"""A phase without steps was counted whole where it lasted at most so many times as long as it was counted."""
+
 LOOK_NS = 500_000_000
 """Once counting has stopped, it is looked again after so long whether it may go on."""
 
@@ -161,7 +164,7 @@ class PhaseTally(Weights):
     def sampled(self, counting: bool) -> Sampled:
         """What the counted steps tell of all. ``counting`` is whether those since the last block are counted."""
         if self.stepless:
-            return Sampled(of_time=self.time_ns / self.counted_ns if self.counted_ns else 1.0)
+            return Sampled(of_time=self.of_time)
         here = max(self.phase.steps - self.since, 0)
         told = self.told(self.phase.steps - self.first, here * counting, here * (not counting), self.lacking)
         lasting_ns = (self.block_ns, self.block_counted_ns) if self.lasting_step is not None else (0, 0)
@@ -170,6 +173,12 @@ class PhaseTally(Weights):
             of_lasting=self._lasting_parts.scale(*lasting_ns),
             lasting_step=self.lasting_step,
         )
+
+    @property
+    def of_time(self) -> float:
+        """How many times as long as it was counted the program was in the phase. 1 where hardly anything was missed."""
+        share = self.time_ns / self.counted_ns if self.counted_ns else 1.0
+        return share if share > HARDLY else 1.0
 
     @property
     def counts(self) -> bool:

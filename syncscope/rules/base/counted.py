@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
@@ -27,6 +28,10 @@ OTHER_STEPS = "the recorded steps do not hold it: record more of them (--steps),
 BETWEEN = "it happens between the steps, which windows do not record: see how often it does over the run"
 OTHER_PHASE = 'no window recorded its phase: record it with --phase "{}"'
 """Why nothing is known of what a line costs, and what to do about it."""
+
+
+NORMAL = sys.maxsize
+"""Degrees of freedom of a deviation that was told otherwise than by steps that differ."""
 
 
 class Frequency(msgspec.Struct, frozen=True):
@@ -113,12 +118,13 @@ class CountedLine(msgspec.Struct, frozen=True, dict=True):
         waits = [one.wait for one in self.known]
         if several:
             waits = [min(waits, key=lambda wait: (-wait.steps, wait.count))]
-        if counted >= every:
+        if counted >= every and (self.phase.steps or self.phase.one_in <= 1):
             return Frequency(sum(wait.count for wait in waits) / counted, 0.0, counted)
         if all(wait.estimate is not None for wait in waits):
             # Nothing is known of how the stacks go together, so at worst all of them vary alike.
             spread = sum(math.sqrt(wait.variance) for wait in waits)
-            return Frequency(sum(wait.estimate or 0.0 for wait in waits) / every, spread / every, counted - 1)
+            freedom = counted - 1 if self.phase.steps else NORMAL
+            return Frequency(sum(wait.estimate or 0.0 for wait in waits) / every, spread / every, freedom)
         return Frequency(sum(wait.count for wait in waits) / counted, 0.0, 0)
 
     @property
@@ -328,9 +334,10 @@ def _message(line: CountedLine, finding: Finding) -> str:
         where = f"in {phase.name}, which ran {turns(phase):,} time{'s' if turns(phase) != 1 else ''}"
     elif phase.counted_steps < phase.steps:
         where = f"in {phase.steps:,} steps of {phase.name}, by those of {phase.counted_steps:,} of them"
-        times = f"about {times}"
     else:
         where = f"in {phase.steps:,} steps of {phase.name}"
+    if phase.counted_steps < phase.steps or any(one.wait.variance for one in line.known):
+        times = f"about {times}"
     if not line.certain:
         return f"{subject} may wait for the device, which nothing tells: called {times} {where}"
     warm = ", to compile or to capture" if line.only_prepares else ", only in the first" if line.only_first_step else ""
