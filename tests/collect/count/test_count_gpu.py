@@ -47,6 +47,8 @@ class Loop:
     def at(self, frame: FrameType) -> Loop:
         return self
 
+    def tell_next(self) -> None: ...
+
 
 class Counted:
     def __init__(self) -> None:

@@ -57,4 +57,5 @@ def test_what_counting_missed_of_a_phase_without_steps_is_told_of_its_time() -> 
         (moved,) = (each for each in run.counter.waits() if each.phase == 2)
     assert moved.count < 1_000
     assert moved.estimate == pytest.approx(3_000, rel=0.2)
+    assert moved.estimate is not None
     assert abs(moved.estimate - 3_000) <= 2 * moved.variance**0.5

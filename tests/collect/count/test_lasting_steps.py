@@ -77,6 +77,7 @@ def test_waits_of_a_step_that_lasts_are_told_of_all_its_time(seed: int, ends: bo
     for each in (first, second):
         assert each.count < 5_000 and each.steps == 1
         assert each.estimate == pytest.approx(10_000, rel=0.15)
+        assert each.estimate is not None
         assert abs(each.estimate - 10_000) <= 2 * each.variance**0.5
 
 
@@ -115,4 +116,5 @@ def test_steps_in_which_counting_stopped_are_told_of_all_their_time(seed: int) -
         searched = lines(run)[-1]
     assert searched.count < 1_500
     assert searched.estimate == pytest.approx(2_000, rel=0.25)
+    assert searched.estimate is not None
     assert abs(searched.estimate - 2_000) <= 2 * searched.variance**0.5
