@@ -66,4 +66,24 @@ def translation(folder: Path) -> dict[str, object]:
     }  # fmt: skip
 
 
-SEQUENCES: dict[str, Callable[[Path], None]] = {"tagged": make_tagged, "reversals": make_reversals}
+def make_recall(folder: Path) -> None:
+    """Zoology's configuration of a short training; the program makes its data itself."""
+    folder.mkdir()
+    (folder / "config.py").write_text(
+        "from zoology.config import DataConfig, ModelConfig, ModuleConfig, TrainConfig\n"
+        "from zoology.data.multiquery_ar import MQARConfig\n\n"
+        "sizes = {'vocab_size': 256, 'input_seq_len': 64, 'num_kv_pairs': 4}\n"
+        "train, test = MQARConfig(num_examples=6400, **sizes), MQARConfig(num_examples=640, **sizes)\n"
+        "attention = ModuleConfig(name='zoology.mixers.attention.MHA', kwargs={'dropout': 0.1, 'num_heads': 1})\n"
+        "model = ModelConfig(vocab_size=256, max_position_embeddings=64, sequence_mixer=attention)\n"
+        "data = DataConfig(train_configs=[train], test_configs=[test])\n"
+        "options = {'max_epochs': 12, 'loss_type': 'ce_embed', 'early_stopping_threshold': 2.0}\n"
+        "configs = [TrainConfig(data=data, model=model, slice_keys=['num_kv_pairs'], **options)]\n"
+    )
+
+
+SEQUENCES: dict[str, Callable[[Path], None]] = {
+    "tagged": make_tagged,
+    "reversals": make_reversals,
+    "recall": make_recall,
+}

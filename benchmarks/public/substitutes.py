@@ -55,7 +55,7 @@ def make_old_gym(folder: Path) -> None:
     """As much of gym's old interface as a program uses, with gymnasium's environments behind it."""
     folder.mkdir()
     (folder / "gym.py").write_text(
-        "import gymnasium\n\n\n"
+        "import gymnasium\nfrom gymnasium import spaces\n\n\n"
         "class logger:\n    def set_level(level):\n        pass\n\n\n"
         "class Environment:\n    def __init__(self, name):\n        self.new = gymnasium.make(name)\n"
         "        self.next_seed = None\n        self.action_space = self.new.action_space\n"
@@ -94,6 +94,14 @@ def make_no_storage(folder: Path) -> None:
     (folder / "botocore/exceptions.py").write_text("class ClientError(Exception):\n    pass\n")
 
 
+def make_no_filters(folder: Path) -> None:
+    """As much of scikit-image and ffmpeg as a program imports that neither filters pictures nor films them."""
+    (folder / "skimage").mkdir(parents=True)
+    (folder / "skimage/__init__.py").write_text("")
+    (folder / "skimage/filters.py").write_text("gaussian = None\n")
+    (folder / "ffmpeg.py").write_text("")
+
+
 SUBSTITUTES: dict[str, Callable[[Path], None]] = {
     "byte_tokenizer": make_byte_tokenizer,
     "one_process": make_one_process,
@@ -103,4 +111,5 @@ SUBSTITUTES: dict[str, Callable[[Path], None]] = {
     "no_window": make_no_window,
     "no_drawings": make_no_drawings,
     "no_storage": make_no_storage,
+    "no_filters": make_no_filters,
 }

@@ -47,6 +47,8 @@ COMMITS = {
     "auspicious3000/autovc": "c1827a60e83e6d26030b8953843b2f7cf2bd36db",
     "chanwutk/vision_references": "aea0f07fa3a7afb81417d4ee84ac0ab6d4b156d3",
     "chennnM/GCNII": "ca91f5686c4cd09cc1c6f98431a5d5b7e36acc92",
+    "cloneofsimo/minRF": "4fc10e0cc8ba976152c7936a1af9717209f03e18",
+    "clovaai/stargan-v2": "875b70a150609e8a678ed8482562e7074cdce7e5",
     "clovaai/voxceleb_trainer": "f51bab870672a9b0b50fa158b4e30f329e7866d7",
     "codertimo/BERT-pytorch": "d10dc4f9d5a6f2ca74380f62039526eb7277c671",
     "cornellius-gp/gpytorch": "7c4ec80f0f05cf530348a8a8972d67a11dd26ed2",
@@ -57,6 +59,7 @@ COMMITS = {
     "EricHuang49/PyTorch-TransferLearning-Tutorial": "15e00b1c790f52cc906141d38c776cf6ec089021",
     "eriklindernoren/PyTorch-GAN": "36d3c77e5ff20ebe0aeefd322326a134a279b93e",
     "explainingai-code/DDPM-Pytorch": "b524321c101af13f28a5d1f4fbcca1a847c19924",
+    "facebookresearch/adaptive-span": "27b815fee821acce2c2d4104cc0720cb1dc74c37",
     "facebookresearch/barlowtwins": "8e8d284ca0bc02f88b92328e53f9b901e86b4a3c",
     "facebookresearch/detr": "29901c51d7fe8712168b8d0d64351170bc0f83e0",
     "facebookresearch/dino": "7c446df5b9f45747937fb0d72314eb9f7b66930a",
@@ -68,6 +71,7 @@ COMMITS = {
     "facebookresearch/vicreg": "4e12602fd495af83efd1631fbe82523e6db092e0",
     "gusye1234/LightGCN-PyTorch": "947ca2b3b1d2d3545b114145710cb06c4e57b3d2",
     "HobbitLong/SupContrast": "66a8fe53880d6a1084b2e4e0db0a019024d6d41a",
+    "HazyResearch/zoology": "d88d6f5474f36998d82d5c3bd58a190248d0a669",
     "hazdzz/STGCN": "34a1cbd3485751a7fc4745a948946f459abeae11",
     "huggingface/accelerate": "16cb6eb80dd9aa8b4df1a63ef57863e455d53b83",
     "huggingface/diffusers": "58eb52c0803ea9af3abec60841c2a093bdf1f951",
@@ -132,6 +136,7 @@ COMMITS = {
     "threelittlemonkeys/lstm-crf-pytorch": "84618e7d94d4ed274a0e6d833772449cf4378289",
     "thuml/Time-Series-Library": "4e938a1767106324dd753b2a44832bf870a0252e",
     "Tiiiger/SGC": "2c7a2727e82e462d8ef9d6e57f0b08888e16488f",
+    "tinyzqh/light_mappo": "a3be31570fcc5a3b41b515082d4ccf2ac3f3da3a",
     "tkipf/pygcn": "1600b5b748b3976413d1e307540ccc62605b4d6d",
     "tysam-code/hlb-CIFAR10": "993965202fc4dc05b699a39db33c00f1c7f647fd",
     "UKPLab/sentence-transformers": "504de8bbc4f9b274493fe3682937c448ae6f1b02",
@@ -252,6 +257,12 @@ PROGRAMS = (
                      for name in ("bert_config.json", "pytorch_model.bin", "vocab.txt")},
                   **{f"THUCNews/data/{name}.txt": f"headlines/{name}.txt"
                      for name in ("train", "dev", "test", "class")}}),
+    Program("adaptive-span", "accumulation over two parts, a span read in each layer, evaluation by the same function",
+            "facebookresearch/adaptive-span",
+            "main.py --data corpus --nlayers 4 --hid-sz 128 --inner-hid-sz 512 --nheads 4 --attn-span 256 --block-sz 64"
+            " --batch-sz 16 --batch-split 2 --optim adagrad --lr 0.07 --momentum 0 --grad-clip 0.03 --lr-warmup 100"
+            " --adapt-span --adapt-span-loss 0.0005 --adapt-span-cache --niter 10 --nbatches 60 --checkpoint span.pt",
+            data={f"corpus/{split}.txt": f"wikitext/{split}.txt" for split in ("train", "valid", "test")}),
     # Sequences and equations
     Program("tcn-adding", "training, an evaluation in one call after each epoch", "locuslab/TCN",
             "add_test.py --epochs 2 --seq_len 200", folder="TCN/adding_problem"),
@@ -321,6 +332,9 @@ PROGRAMS = (
             "run_models.py --niters 12 -n 200 -s 50 -l 10 --dataset periodic --latent-ode --noise-weight 0.01"),
     Program("autovc", "speech: a loader by hand in one loop, three losses read in each step", "auspicious3000/autovc",
             "main.py --data_dir {data}/spectra --num_iters 800"),
+    Program("zoology", "recall of pairs: a loss read twice in each step, an evaluation an epoch measured on the CPU",
+            "HazyResearch/zoology", "-m zoology.launch {data}/recall/config.py",
+            environment={"PYTHONPATH": "."}),
     # Pictures
     Program("mnist", "training, evaluation", "pytorch/examples", "main.py --epochs 2", folder="mnist", data=MNIST),
     Program("mnist-rnn", "training, evaluation", "pytorch/examples", "main.py --accel --epochs 2",
@@ -523,6 +537,14 @@ PROGRAMS = (
     Program("ignite-dcgan", "Ignite: two networks, pictures and a checkpoint an epoch", "pytorch/ignite",
             "dcgan.py --dataset fake --dataroot . --batch-size 2 --epochs 3 --output-dir out", folder="examples/gan",
             environment={"PYTHONPATH": "."}),
+    Program("rectified-flow", "a hundred short epochs: indices on the GPU taken one by one, pictures after each",
+            "cloneofsimo/minRF", "rf.py", data={"data": "mnist1k"}),
+    Program("stargan-v2", "four networks and their optimizers, 14 losses read in each step, EMA models, pictures",
+            "clovaai/stargan-v2",
+            "main.py --mode train --num_domains 2 --w_hpf 0 --img_size 64 --batch_size 4 --val_batch_size 8"
+            " --total_iters 120 --print_every 10 --sample_every 40 --save_every 60 --num_workers 2"
+            " --train_img_dir {data}/bees/train --val_img_dir {data}/bees/val",
+            data={"skimage": "no_filters/skimage", "ffmpeg.py": "no_filters/ffmpeg.py"}),
     # Reinforcement learning
     Program("cleanrl-ppo", "rollouts, updates", "vwxyzjn/cleanrl", "cleanrl/ppo.py --total-timesteps 6000"),
     Program("cleanrl-dqn", "a policy's steps, an update every tenth", "vwxyzjn/cleanrl",
@@ -566,6 +588,11 @@ PROGRAMS = (
             data={"gym.py": "old_gym/gym.py"}),
     Program("deep-rl", "a policy's steps with an update each, 100 episodes played every 50; gradients on throughout",
             "dongminlee94/deep_rl", "run_cartpole.py --iterations 100 --eval_per_train 50 --max_step 100",
+            data={"gym.py": "old_gym/gym.py"}),
+    Program("mappo", "two agents, each with a policy, a buffer and two optimizers: rollouts, updates",
+            "tinyzqh/light_mappo",
+            "train/train.py --share_policy --n_rollout_threads 5 --episode_length 100 --num_env_steps 10000"
+            " --ppo_epoch 5 --num_mini_batch 2 --log_interval 2 --save_interval 5",
             data={"gym.py": "old_gym/gym.py"}),
     # Graphs
     Program("gat", "training on one graph, validates in each step", "pytorch/examples", "main.py --epochs 300",
