@@ -29,10 +29,10 @@ def waiting_tensors() -> Iterator[None]:
         mode[0] = value
 
     def waiting(original: Any) -> Any:
-        def call(*args: Any) -> Any:
+        def call(*args: Any, **options: Any) -> Any:
             if mode[0] and not sys._getframe(1).f_code.co_filename.startswith(TORCH):
                 ctypes.pythonapi.PyErr_WarnEx(ctypes.py_object(UserWarning), MESSAGE.encode(), 1)
-            return original(*args)
+            return original(*args, **options)
 
         return call
 

@@ -285,6 +285,7 @@ class Counter(Counted):
         if account.on:
             state.counted_ns += elapsed
             state.block_counted_ns += elapsed
+            state.on_ns += elapsed
         else:
             state.missed_ns += elapsed
 
@@ -329,10 +330,12 @@ class Counter(Counted):
         """The program is back in the midst of a step, after an evaluation, say. Count the rest of it by itself: what is
         done with the results comes once an evaluation, and in no step that is left out. Returns whether that is so."""
         sampling, often = state.sampling, state.comes_back()
+        if state.is_between and not state.phase.steps:
+            return False  # it begins
         if sampling.counts_last:
             return self._paused  # by what came in between
-        if often and (sampling.one_in > 1 or not self._paused):
-            return False  # steps like it are drawn, or all are counted
+        if often and (sampling.one_in > 1 or not self._paused or state.is_between):
+            return False  # steps like it are drawn, or all are counted, or it begins a step
         left, account = sampling.left - (state.phase.steps - state.since), self._account
         if left <= 0 or not state.affords_rest(REST, self._mark, account.prices, account.rare_left_ns):
             return False
@@ -424,7 +427,9 @@ class Counter(Counted):
                     continue
                 if paused:
                     each.cut_step()
-                elif each is not state:
+                elif each is state:
+                    each.go_on()
+                else:
                     each.skip_step()
         self._paused = paused
         self._switch(sampling.on and not self._paused)

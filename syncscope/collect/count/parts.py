@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+MOST = 16.0
+"""What is counted is not told of more than so many times its time: of so small a part it may be unlike the rest."""
+
 
 class Parts:
     """All such steps of one phase. What was counted in them is told of all their time."""
@@ -17,7 +20,8 @@ class Parts:
     def scale(self, time_ns: float = 0.0, counted_ns: float = 0.0) -> float:
         """How many times as long as what was counted the steps were, with ``time_ns`` of one that is under way."""
         counted_ns += self._counted_ns
-        return max((self._time_ns + time_ns) / counted_ns, 1.0) if counted_ns > 0 else 1.0
+        scale = (self._time_ns + time_ns) / counted_ns if counted_ns > 0 else 1.0
+        return min(max(scale, 1.0), MOST)
 
 
 class CutParts(Parts):
@@ -29,11 +33,11 @@ class CutParts(Parts):
         self._since_ns: float | None = None
         """Time of the block when counting stopped in the step that is under way; ``None`` where it did not."""
 
-    def cut(self, time_ns: float, counted_ns: float, block_ns: float) -> None:
-        """Counting stops in a step that took ``time_ns`` so far. Its block took ``block_ns``."""
+    def cut(self, counted_ns: float, block_ns: float) -> None:
+        """Counting stops in a step of which ``counted_ns`` were counted, all so far. Its block took ``block_ns``."""
         self._open = Parts()
         self._since_ns = block_ns
-        self._add(time_ns, counted_ns)
+        self._add(counted_ns, counted_ns)
 
     def end(self, steps: int, block_ns: float) -> None:
         """That step is over: one of ``steps`` that ended since. The block took ``block_ns``."""

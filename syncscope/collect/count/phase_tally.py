@@ -168,8 +168,11 @@ class PhaseTally(Weights):
         here = max(self.phase.steps - self.since, 0)
         told = self.told(self.phase.steps - self.first, here * counting, here * (not counting), self.lacking)
         lasting_ns = (self.block_ns, self.block_counted_ns) if self.lasting_step is not None else (0, 0)
+        of_cut = self._cut_parts.scale()
+        if self.is_between and self.parts and not self.counted_steps:  # those that were missed whole are like these
+            of_cut *= max(self.phase.steps / self.parts, 1.0)
         return told._replace(
-            of_cut=self._cut_parts.scale(),
+            of_cut=of_cut,
             of_lasting=self._lasting_parts.scale(*lasting_ns),
             lasting_step=self.lasting_step,
         )
@@ -215,7 +218,8 @@ class PhaseTally(Weights):
         """``step`` is under way since ``ns`` ago or up to twice as long. It is unlike the others, and counted by itself
         from now on."""
         others_ns = (step - self.block_first) * self.sampling.averages.length
-        before = min(max(self.block_ns - others_ns, ns), 2 * ns), 0.0
+        before_ns = min(max(self.block_ns - others_ns, ns), 2 * ns)
+        before = before_ns, min(max(self.block_counted_ns - others_ns, 0.0), before_ns)
         self.end_steps(0, step - self.since)
         self._lasting_parts.add(*(self._cut_parts.take(self.block_ns) or before))
         self.begin_block(step)
@@ -228,19 +232,24 @@ class PhaseTally(Weights):
 
     def cut_step(self) -> None:
         """Counting stops in the middle of a step. It is not among those that were counted, unless none is whole."""
-        if not self._in_counted_step() or self.lasting_step == self.phase.steps:
-            return
-        begun = [place for place in self.places if place.step == self.phase.steps and place.now]
+        if self._in_counted_step() and self.lasting_step != self.phase.steps:
+            self._cut(self.phase.steps)
+
+    def _cut(self, step: int) -> None:
+        begun = [place for place in self.places if place.step == step and place.now]
         if not begun:
             return
         for place in begun:
             place.cut_step()
         self.parts += 1
         self.cuts += 1
-        whole_ns = (self.phase.steps - self.block_first) * self.sampling.averages.length
-        self._cut_parts.cut(
-            max(self.block_ns - whole_ns, 0.0), max(self.block_counted_ns - whole_ns, 0.0), self.block_ns
-        )
+        whole = step - self._on_first
+        counted_ns = self.on_ns - whole * self.sampling.averages.length
+        self._cut_parts.cut(max(counted_ns, self.on_ns / (whole + 1)), self.block_ns)
+
+    def go_on(self) -> None:
+        """Counting goes on with the step that begins, or with what is left of one that is under way."""
+        self._on_first, self.on_ns = self.phase.steps, 0
 
     def skip_step(self) -> None:
         """Counting goes on, in the middle of a step of this phase: it is counted from the next one on."""
@@ -249,15 +258,19 @@ class PhaseTally(Weights):
             self.sampling.postpone(1)
 
     def _in_counted_step(self) -> bool:
-        """Whether a step is under way that is to be counted. A phase whose first step has not ended may have none."""
-        return not self.stepless and self.phase.steps > 0 and self.sampling.on
+        """Whether a step is under way that is to be counted. A phase whose first step has not ended may have none,
+        unless it begins with one."""
+        return not self.stepless and (self.phase.steps > 0 or self.is_between) and self.sampling.on
 
     def end_steps(self, counted: int, left_out: int) -> None:
         """Steps are over, of which some were counted."""
         if self._first_cost_ns < 0:
             self._first_cost_ns = self.cost_ns
-        self.cuts = 0 if counted else self.cuts
         steps = counted + left_out
+        if counted:
+            self.cuts = 0
+        elif steps and self.is_between and self.sampling.on and self.lasting_step is None:
+            self._cut(self.since)  # counting stopped in it or behind it, in another phase
         self.since += steps
         self.weigh(counted, left_out)
         if not steps:
@@ -275,6 +288,7 @@ class PhaseTally(Weights):
         """Counting begins anew, with ``step``, or the one that is known to be under way."""
         self.block_first = self.phase.steps if step is None else step
         self.block_ns = self.block_counted_ns = self.missed_ns = 0
+        self._on_first, self.on_ns = self.block_first, 0
         self.block_followed_ns = 0.0
         self.block_cost_ns = self.block_gate_ns = 0.0
 

@@ -43,6 +43,49 @@ def test_a_step_that_is_over_is_counted_though_counting_stopped_before_anybody_t
     assert read.estimate == pytest.approx(reads * evaluate.steps, rel=0.05)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_a_step_of_an_evaluation_that_follows_another_one_stands_for_those_that_were_missed(seed: int) -> None:
+    """A rollout and the values of what it met, in turn: each step of both begins as the program enters the phase."""
+    with running(random.Random(seed).random, DEAR) as run:
+        act, judge = Phase(1, "evaluate"), Phase(2, "evaluate")
+        for _ in range(20):
+            for _ in range(20):
+                if run.tracker.current is not act:
+                    run.enter(act)
+                run.step()
+                work(run, 20, 20 * MS)
+            run.enter(judge)
+            run.step()
+            work(run, 300, 300 * MS)
+        run.counter.close()
+        (read,) = (each for each in run.counter.waits() if each.phase == 2)
+    assert read.count < 2_000
+    assert read.estimate == pytest.approx(6_000, rel=0.25)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_where_no_step_could_be_counted_whole_all_are_told_by_parts_of_some(seed: int) -> None:
+    with running(random.Random(seed).random, replace(PRICES, warning=400_000.0)) as run:
+        train, evaluate = Phase(1), Phase(2, "evaluate")
+        for _ in range(20):
+            run.enter(train)
+            for _ in range(20):
+                work(run, 1, 40 * MS)
+                run.step()
+            run.enter(evaluate)
+            run.step()
+            for _ in range(300):
+                wait()
+                run.now += MS + 400_000 * run.counting
+        run.counter.close()
+        (read,) = (each for each in run.counter.waits() if each.phase == 2)
+        assert run.counter.counted_steps(evaluate) < 5
+    assert read.count < 600
+    assert read.estimate is not None
+    assert 3_000 < read.estimate < 12_000
+    assert abs(read.estimate - 6_000) <= 2 * read.variance**0.5
+
+
 def test_what_counting_missed_of_a_phase_without_steps_is_told_of_its_time() -> None:
     with running(random.Random(1).random, DEAR) as run:
         train, between = Phase(1), Phase(2, "epoch end")
