@@ -330,11 +330,11 @@ class Counter(Counted):
         """The program is back in the midst of a step, after an evaluation, say. Count the rest of it by itself: what is
         done with the results comes once an evaluation, and in no step that is left out. Returns whether that is so."""
         sampling, often = state.sampling, state.comes_back()
-        if state.is_between and not state.phase.steps:
+        if state.told_at_begin and not state.phase.steps:
             return False  # it begins
         if sampling.counts_last:
             return self._paused  # by what came in between
-        if often and (sampling.one_in > 1 or not self._paused or state.is_between):
+        if often and (sampling.one_in > 1 or not self._paused or state.told_at_begin):
             return False  # steps like it are drawn, or all are counted, or it begins a step
         left, account = sampling.left - (state.phase.steps - state.since), self._account
         if left <= 0 or not state.affords_rest(REST, self._mark, account.prices, account.rare_left_ns):
@@ -423,7 +423,7 @@ class Counter(Counted):
         if paused != self._paused:
             for each in list(self.tally.phases.values()):
                 self._end_block(each)
-                if each is not state and each.is_between:
+                if each is not state and each.told_at_begin:
                     continue
                 if paused:
                     each.cut_step()

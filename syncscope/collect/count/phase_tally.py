@@ -169,7 +169,7 @@ class PhaseTally(Weights):
         told = self.told(self.phase.steps - self.first, here * counting, here * (not counting), self.lacking)
         lasting_ns = (self.block_ns, self.block_counted_ns) if self.lasting_step is not None else (0, 0)
         of_cut = self._cut_parts.scale()
-        if self.is_between and self.parts and not self.counted_steps:  # those that were missed whole are like these
+        if self.told_at_begin and self.parts and not self.counted_steps:  # those that were missed whole are like these
             of_cut *= max(self.phase.steps / self.parts, 1.0)
         return told._replace(
             of_cut=of_cut,
@@ -189,9 +189,9 @@ class PhaseTally(Weights):
         return self.sampling.on and self.block_counted_ns > 0 and MISSED * self.missed_ns <= self.block_counted_ns
 
     @property
-    def is_between(self) -> bool:
-        """Whether the program, which is in another phase, has done all that the last step of this one is likely to
-        do."""
+    def told_at_begin(self) -> bool:
+        """Whether its steps are told when they begin. While the program is in another phase, the last one of them is
+        likely to be over."""
         return self.phase.kind in BEGUN
 
     @property
@@ -260,7 +260,7 @@ class PhaseTally(Weights):
     def _in_counted_step(self) -> bool:
         """Whether a step is under way that is to be counted. A phase whose first step has not ended may have none,
         unless it begins with one."""
-        return not self.stepless and (self.phase.steps > 0 or self.is_between) and self.sampling.on
+        return not self.stepless and (self.phase.steps > 0 or self.told_at_begin) and self.sampling.on
 
     def end_steps(self, counted: int, left_out: int) -> None:
         """Steps are over, of which some were counted."""
@@ -269,7 +269,7 @@ class PhaseTally(Weights):
         steps = counted + left_out
         if counted:
             self.cuts = 0
-        elif steps and self.is_between and self.sampling.on and self.lasting_step is None:
+        elif steps and self.told_at_begin and self.sampling.on and self.lasting_step is None:
             self._cut(self.since)  # counting stopped in it or behind it, in another phase
         self.since += steps
         self.weigh(counted, left_out)
