@@ -51,9 +51,9 @@ def describe_much(finding: Finding, traces: Sequence[TraceInfo]) -> list[str]:
     if finding.run_per_step is not None:
         stall, exposed, whole = finding.run_stall_ms_per_step, None, find_step_of_run(finding, info)
     elif finding.per_step is None:
-        stall, exposed, whole = finding.stall_ms, finding.exposed_ms, _find_whole(finding, info)[0]
+        stall, exposed, whole = finding.stall_ms, finding.exposed_ms, _find_base(finding, info)[0]
     else:
-        stall, whole = finding.stall_ms_per_step, _find_whole(finding, info)[0]
+        stall, whole = finding.stall_ms_per_step, _find_base(finding, info)[0]
     named = ((_label_stall(finding), stall), ("exposed", exposed))
     much = [(label, ms) for label, ms in named if whole and ms is not None and ms >= MUCH * whole]
     return [f"{label} {milliseconds(ms)} ({percent(ms, whole or 0.0)})" for label, ms in much[:1]]
@@ -114,13 +114,13 @@ def _share_of_bare(finding: Finding, info: TraceInfo) -> str | None:
 
 
 def _share(ms: float, finding: Finding, info: TraceInfo, of: str) -> str:
-    whole, of_all = _find_whole(finding, info)
+    whole, of_all = _find_base(finding, info)
     if not whole or ms > whole:  # a wait before or after all rows of the device is no share of its time
         return ""
     return f" ({percent(ms, whole)}{of_all or of})"
 
 
-def _find_whole(finding: Finding, info: TraceInfo) -> tuple[float | None, str]:
+def _find_base(finding: Finding, info: TraceInfo) -> tuple[float | None, str]:
     """What a finding's times are shares of, in ms, and how that is called where it is no recorded step."""
     if finding.per_step is not None:
         return info.steps.profiled_ms, ""

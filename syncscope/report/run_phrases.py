@@ -179,11 +179,9 @@ def _often(finding: Finding, phase: Phase | None, run: Run | None) -> str:
     told = rate is not None and low is not None and low < rate  # of the time in which counting paused, too
     hedge = "" if one_in <= 1 else "about " if told else "at least "
     if phase is not None and phase.kind in TIMES and number is not None:
-        text = _each_time(number, phase.times, TIMES[phase.kind])
-        return f"{hedge}{text}"
+        return hedge + _each_time(number, phase.times, TIMES[phase.kind])
     if rate is None or (phase is not None and not phase.steps):
-        text = "once" if number == 1 else f"{number} times"
-        return f"{hedge}{text}"
+        return hedge + ("once" if number == 1 else f"{number} times")
     if one_in > 1:
         return _sampled(rate, low, high, one_in)
     steps = phase.steps if phase is not None else None

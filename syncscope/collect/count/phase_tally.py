@@ -197,7 +197,7 @@ class PhaseTally(Weights):
     @property
     def lacking(self) -> int:
         """1 where the last step, which has no end, is among the phase's steps and was not counted, else 0."""
-        if self.phase.kind not in BEGUN or self.counted_steps < 2 or 2 * self.block_counted_ns >= self.block_ns:
+        if not self.told_at_begin or self.counted_steps < 2 or 2 * self.block_counted_ns >= self.block_ns:
             return 0
         usual = self.time_ns / (self.phase.steps + 1)
         return int(self.block_ns - (self.phase.steps - self.block_first) * usual >= usual / 2)

@@ -50,6 +50,16 @@ class Sampled(NamedTuple):
     """... of which this one is under way."""
 
 
+class _Told(NamedTuple):
+    """What a place tells: waits in counted steps, how many of these had one, and those in all steps."""
+
+    waits: int
+    steps: int
+    estimate: float
+    variance: float
+    blocked_ns: int
+
+
 EVERY_STEP = Sampled()
 
 
@@ -171,33 +181,14 @@ class Place:
 
     def waits(self, phase: int, most_steps: int, sampled: Sampled = EVERY_STEP) -> CountedWait | None:
         """This place in a recording; ``None`` where nothing was counted. It had waits in ``most_steps`` at most."""
-        lasts = self.step == sampled.lasting_step
-        lasting = self.lasting + self.now * lasts
-        now = self.now * (not lasts)
-        count = self.count + now
-        if not count + lasting + self.cut + self.before:
+        told = self._told(sampled)
+        if not told.waits + self.before:
             return None
         copies = self.name in COPIES
         if copies and self.to_device is not None and not self.pageable:
             return None  # from or to pinned memory, without a warning: nothing waits
         direction: Direction | None = None if self.to_device is None else "HtoD" if self.to_device else "DtoH"
         kind: Literal["warning", "call"] = "call" if self.name else "warning"
-        steps = self.steps + (now > 0)
-        estimate, variance = self._estimate(now, sampled)
-        if sampled.of_time > 1:
-            estimate, variance = _of_parts(count, sampled.of_time, variance)
-        if sampled.all_steps and count == steps:  # once in each that had one
-            estimate = min(estimate, float(sampled.all_steps + 1))
-        told = count + lasting
-        blocked_ns = self.blocked_ns * told // (told + self.cut) if told else self.blocked_ns
-        if self.cut > estimate:  # steps that are too dear to be counted whole are told by their parts
-            estimate, variance = _of_parts(self.cut, sampled.of_cut, variance + (self.cut - estimate) ** 2)
-        if not told:
-            count, steps = self.cut, self.cut_steps
-        if lasting:
-            of_lasting, variance = _of_parts(lasting, sampled.of_lasting, variance)
-            estimate += of_lasting
-            count, steps = told, steps + self.lasting_steps + (lasts and self.now > 0)
         return CountedWait(
             phase=phase,
             stack=self.stack,
@@ -210,15 +201,35 @@ class Place:
             pageable=self.pageable,
             non_blocking=self.non_blocking,
             bytes=self.bytes if direction else None,
-            count=count,
-            steps=min(steps, most_steps),
-            estimate=estimate,
-            variance=variance,
+            count=told.waits,
+            steps=min(told.steps, most_steps),
+            estimate=told.estimate,
+            variance=told.variance,
             before=self.before,
             first_step=self.first_step,
             last_step=self.step,
-            blocked_ns=blocked_ns if kind == "call" or direction else None,
+            blocked_ns=told.blocked_ns if kind == "call" or direction else None,
         )
+
+    def _told(self, sampled: Sampled) -> _Told:
+        """What was counted, and what it tells of all steps."""
+        lasts = self.step == sampled.lasting_step
+        lasting, now = self.lasting + self.now * lasts, self.now * (not lasts)
+        count, steps = self.count + now, self.steps + (now > 0)
+        estimate, variance = self._estimate(now, sampled)
+        if sampled.of_time > 1:
+            estimate, variance = _of_parts(count, sampled.of_time, variance)
+        if sampled.all_steps and count == steps:  # once in each that had one
+            estimate = min(estimate, float(sampled.all_steps + 1))
+        if self.cut > estimate:  # steps that are too dear to be counted whole are told by their parts
+            estimate, variance = _of_parts(self.cut, sampled.of_cut, variance + (self.cut - estimate) ** 2)
+        if lasting:
+            of_lasting, variance = _of_parts(lasting, sampled.of_lasting, variance)
+            count, estimate = count + lasting, estimate + of_lasting
+            steps += self.lasting_steps + (lasts and self.now > 0)
+        if not count:
+            return _Told(self.cut, self.cut_steps, estimate, variance, self.blocked_ns)
+        return _Told(count, steps, estimate, variance, self.blocked_ns * count // (count + self.cut))
 
     def _estimate(self, now: int, sampled: Sampled) -> tuple[float, float]:
         """Waits in all steps, ``now`` in the last one, and the variance of this number.

@@ -13,10 +13,17 @@ PRICE = 60_000
 DEAR = replace(PRICES, warning=float(PRICE))
 
 
-def work(run: Run, waits: int, length_ns: int) -> None:
+def work(run: Run, waits: int, length_ns: int, price_ns: int = PRICE) -> None:
     for _ in range(waits):
         wait()
-        run.now += length_ns // waits + PRICE * run.counting
+        run.now += length_ns // waits + price_ns * run.counting
+
+
+def train_for(run: Run, train: Phase, steps: int, waits: int, length_ns: int) -> None:
+    run.enter(train)
+    for _ in range(steps):
+        work(run, waits, length_ns)
+        run.step()
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -28,10 +35,7 @@ def test_a_step_that_is_over_is_counted_though_counting_stopped_before_anybody_t
     with running(random.Random(seed).random, DEAR) as run:
         train, evaluate = Phase(1), Phase(2, "evaluate")
         for _ in range(300):
-            run.enter(train)
-            for _ in range(7):
-                work(run, 1 + (reads < 10), 7 * MS)
-                run.step()
+            train_for(run, train, 7, 1 + (reads < 10), 7 * MS)
             run.enter(evaluate)
             run.step()
             work(run, reads, 24 * MS)
@@ -68,15 +72,10 @@ def test_where_no_step_could_be_counted_whole_all_are_told_by_parts_of_some(seed
     with running(random.Random(seed).random, replace(PRICES, warning=400_000.0)) as run:
         train, evaluate = Phase(1), Phase(2, "evaluate")
         for _ in range(20):
-            run.enter(train)
-            for _ in range(20):
-                work(run, 1, 40 * MS)
-                run.step()
+            train_for(run, train, 20, 1, 40 * MS)
             run.enter(evaluate)
             run.step()
-            for _ in range(300):
-                wait()
-                run.now += MS + 400_000 * run.counting
+            work(run, 300, 300 * MS, 400_000)
         run.counter.close()
         (read,) = (each for each in run.counter.waits() if each.phase == 2)
         assert run.counter.counted_steps(evaluate) < 5
@@ -90,10 +89,7 @@ def test_what_counting_missed_of_a_phase_without_steps_is_told_of_its_time() -> 
     with running(random.Random(1).random, DEAR) as run:
         train, between = Phase(1), Phase(2, "epoch end")
         for _ in range(6):
-            run.enter(train)
-            for _ in range(20):
-                work(run, 2, 20 * MS)
-                run.step()
+            train_for(run, train, 20, 2, 20 * MS)
             run.enter(between)
             work(run, 500, 500 * MS)
         run.counter.close()
