@@ -538,7 +538,7 @@ PROGRAMS = (
             "dcgan.py --dataset fake --dataroot . --batch-size 2 --epochs 3 --output-dir out", folder="examples/gan",
             environment={"PYTHONPATH": "."}),
     Program("rectified-flow", "a hundred short epochs: indices on the GPU taken one by one, pictures after each",
-            "cloneofsimo/minRF", "rf.py", data={"data": "mnist1k"}),
+            "cloneofsimo/minRF", "rf.py", data={"data": "mnist1k"}, seconds=220),
     Program("stargan-v2", "four networks and their optimizers, 14 losses read in each step, EMA models, pictures",
             "clovaai/stargan-v2",
             "main.py --mode train --num_domains 2 --w_hpf 0 --img_size 64 --batch_size 4 --val_batch_size 8"

@@ -20,6 +20,7 @@ from syncscope.collect.patching import Patches
 from syncscope.collect.phases.signals import Signals
 from syncscope.collect.sites.stacks import Stacks
 from syncscope.collect.sites.sync_debug import sync_debug_mode
+from syncscope.collect.sites.wrappers import CallWrappers
 from syncscope.schema.recording import RecordedLoader
 
 MOST = 64
@@ -60,6 +61,7 @@ class HostMoments:
         self._iterator = 0
         self._step_began: int | None = None
         self._patches = Patches(torch)
+        self._operators: CallWrappers | None = None
 
     def open(self, *, stamps: bool = True) -> None:
         """Follow this thread; without ``stamps`` only the batches that it takes."""
@@ -68,10 +70,16 @@ class HostMoments:
         if stamps:
             self._stamping = True
             if sync_debug_mode.listening:
-                self._listening = True
-                sync_debug_mode.listen(self._torch, self._waited)
+                self._listen()
             if not sync_debug_mode.resting:  # else the count's wrappers may be out, and could not be put in below ours
                 self._wrap()
+
+    def _listen(self) -> None:
+        self._listening = True
+        sync_debug_mode.listen(self._torch, self._waited)
+        # Counting may rest from now on, and then its wrappers pass calls on.
+        self._operators = CallWrappers(self._torch, lambda name, start_ns, frame: None, sync_debug_mode)
+        self._operators.open_operators()
 
     def close(self) -> None:
         """Undo ``open``. Does nothing unless open."""
@@ -170,4 +178,6 @@ class HostMoments:
     def _stop_listening(self) -> None:
         if self._listening:
             self._listening = False
+            if self._operators is not None:
+                self._operators.close()
             sync_debug_mode.unlisten(self._waited)

@@ -84,6 +84,10 @@ class CallWrappers:
         self._record_calls(torch._C, "_cuda_synchronize", "torch.cuda.synchronize")
         self._record_calls(torch._C, "_accelerator_synchronizeDevice", "torch.accelerator.synchronize")
         self._record_calls(torch.cuda.Event, "synchronize", "Event.synchronize")
+        self.open_operators()
+
+    def open_operators(self) -> None:
+        """Wrap only operators and TorchScript, whose waits C++ would print on stderr."""
         self._record_operators(self._owner("_ops.OpOverload"))
         self._record_operators(self._owner("_ops.OpOverloadPacket"))
         self._record_operators(self._owner("_C.ScriptFunction"))

@@ -174,7 +174,7 @@ def test_a_wait_that_pytorch_warns_of_is_stamped_while_waits_are_counted(monkeyp
     from syncscope.collect.sites import sync_debug
 
     native = SimpleNamespace(_cuda_get_sync_debug_mode=lambda: 0, _cuda_set_sync_debug_mode=lambda mode: None)
-    fake = SimpleNamespace(_C=native, __version__="2.99")
+    fake = SimpleNamespace(_C=native, library=SimpleNamespace(), Tensor=torch.Tensor, __version__="2.99")
     counted: list[Any] = []
     one = HostMoments(fake, STACKS, None)
     one.open()
@@ -193,3 +193,28 @@ def test_a_wait_that_pytorch_warns_of_is_stamped_while_waits_are_counted(monkeyp
     finally:
         sync_debug.sync_debug_mode.unlisten(counted.append)
     assert not sync_debug.sync_debug_mode.listening
+
+
+def test_where_counting_rests_an_operator_runs_without_warnings_which_would_be_printed() -> None:
+    from syncscope.collect.sites.sync_debug import sync_debug_mode
+
+    mode = [0]
+    native = SimpleNamespace(
+        _cuda_get_sync_debug_mode=lambda: mode[0], _cuda_set_sync_debug_mode=lambda new: mode.__setitem__(0, new)
+    )
+    operator = type("OpOverload", (), {"__call__": lambda self: mode[0], "name": lambda self: "aten::nonzero"})
+    operators = SimpleNamespace(OpOverload=operator)
+    fake = SimpleNamespace(
+        _C=native, _ops=operators, library=SimpleNamespace(), Tensor=torch.Tensor, __version__="2.99"
+    )
+    counts = lambda frame: None  # noqa: E731
+    sync_debug_mode.listen(fake, counts)
+    try:
+        one = HostMoments(fake, STACKS, None)
+        one.open()
+        sync_debug_mode.mute(counts)
+        assert (mode[0], operator()(), mode[0]) == (1, 0, 1)
+        one.close()
+        assert operator()() == mode[0] == 0
+    finally:
+        sync_debug_mode.unlisten(counts)
