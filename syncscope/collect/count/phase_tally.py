@@ -168,14 +168,21 @@ class PhaseTally(Weights):
         here = max(self.phase.steps - self.since, 0)
         told = self.told(self.phase.steps - self.first, here * counting, here * (not counting), self.lacking)
         lasting_ns = (self.block_ns, self.block_counted_ns) if self.lasting_step is not None else (0, 0)
-        of_cut = self._cut_parts.scale()
-        if self.told_at_begin and self.parts and not self.counted_steps:  # those that were missed whole are like these
-            of_cut *= max(self.phase.steps / self.parts, 1.0)
         return told._replace(
-            of_cut=of_cut,
+            of_cut=self._cut_parts.scale(),
             of_lasting=self._lasting_parts.scale(*lasting_ns),
             lasting_step=self.lasting_step,
+            of_seen=self._of_seen(here * counting),
         )
+
+    def _of_seen(self, here: int) -> float:
+        """How many times as many steps there are as were seen, where none that was counted stands for those that were
+        missed: they are like the ones that were seen. So many are ``here`` since the last block, and counted."""
+        alone = self._alone + here * (self.weight == ITSELF)
+        seen = self.parts + alone + (self.lasting_step is not None and not here)
+        if not self.told_at_begin or not seen or self.counted_steps + here > alone:
+            return 1.0
+        return max(self.phase.steps / seen, 1.0)
 
     @property
     def of_time(self) -> float:
@@ -221,7 +228,9 @@ class PhaseTally(Weights):
         before_ns = min(max(self.block_ns - others_ns, ns), 2 * ns)
         before = before_ns, min(max(self.block_counted_ns - others_ns, 0.0), before_ns)
         self.end_steps(0, step - self.since)
-        self._lasting_parts.add(*(self._cut_parts.take(self.block_ns) or before))
+        cut = self._cut_parts.take(self.block_ns)
+        self.parts -= cut is not None
+        self._lasting_parts.add(*(cut or before))
         self.begin_block(step)
         self.lasting_step = step
         self.sampling.count_this()
@@ -272,6 +281,8 @@ class PhaseTally(Weights):
         elif steps and self.told_at_begin and self.sampling.on and self.lasting_step is None:
             self._cut(self.since)  # counting stopped in it or behind it, in another phase
         self.since += steps
+        if self.lasting_step is not None and not counted:  # it is told by what was counted of it
+            counted, left_out = 1, steps - 1
         self.weigh(counted, left_out)
         if not steps:
             return

@@ -48,6 +48,8 @@ class Sampled(NamedTuple):
     """The same of steps that last, ..."""
     lasting_step: int | None = None
     """... of which this one is under way."""
+    of_seen: float = 1.0
+    """Where no step stands for others: so many times as many steps there were as were counted, whole or in part."""
 
 
 class _Told(NamedTuple):
@@ -221,12 +223,17 @@ class Place:
             estimate, variance = _of_parts(count, sampled.of_time, variance)
         if sampled.all_steps and count == steps:  # once in each that had one
             estimate = min(estimate, float(sampled.all_steps + 1))
-        if self.cut > estimate:  # steps that are too dear to be counted whole are told by their parts
+        if sampled.of_seen > 1:
+            of_cut, variance = _of_parts(self.cut, sampled.of_cut, variance)
+            estimate += of_cut
+        elif self.cut > estimate:  # steps that are too dear to be counted whole are told by their parts
             estimate, variance = _of_parts(self.cut, sampled.of_cut, variance + (self.cut - estimate) ** 2)
         if lasting:
             of_lasting, variance = _of_parts(lasting, sampled.of_lasting, variance)
             count, estimate = count + lasting, estimate + of_lasting
             steps += self.lasting_steps + (lasts and self.now > 0)
+        if sampled.of_seen > 1:
+            estimate, variance = _of_parts(estimate, sampled.of_seen, variance * sampled.of_seen**2)
         if not count:
             return _Told(self.cut, self.cut_steps, estimate, variance, self.blocked_ns)
         return _Told(count, steps, estimate, variance, self.blocked_ns * count // (count + self.cut))
@@ -251,7 +258,7 @@ class Place:
         return estimate, variance + UNSEEN * usual * sampled.mean * (sampled.mean - 1)
 
 
-def _of_parts(counted: int, scale: float, variance: float) -> tuple[float, float]:
+def _of_parts(counted: float, scale: float, variance: float) -> tuple[float, float]:
     """Waits in what lasted ``scale`` times as long as it was ``counted``, and the variance of this number besides
     ``variance``: what was not seen may be unlike what was."""
     unseen = counted * (scale - 1)

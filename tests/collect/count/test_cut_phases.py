@@ -13,10 +13,14 @@ PRICE = 60_000
 DEAR = replace(PRICES, warning=float(PRICE))
 
 
-def work(run: Run, waits: int, length_ns: int, price_ns: int = PRICE) -> None:
+def work(run: Run, waits: int, length_ns: int, price_ns: int = PRICE, *, tick: bool = False) -> None:
+    """So many waits, and the counter's ``tick`` every 100 ms."""
     for _ in range(waits):
         wait()
+        before = run.now // (100 * MS)
         run.now += length_ns // waits + price_ns * run.counting
+        if tick and run.now // (100 * MS) != before:
+            run.counter.tick()
 
 
 def train_for(run: Run, train: Phase, steps: int, waits: int, length_ns: int) -> None:
@@ -65,6 +69,30 @@ def test_a_step_of_an_evaluation_that_follows_another_one_stands_for_those_that_
         (read,) = (each for each in run.counter.waits() if each.phase == 2)
     assert read.count < 2_000
     assert read.estimate == pytest.approx(6_000, rel=0.25)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_steps_that_were_missed_are_like_those_that_lasted_where_none_was_counted_whole(seed: int) -> None:
+    """A rollout, the values of what it met, and training, in turn. Some of the values are found to last."""
+    with running(random.Random(seed).random, replace(PRICES, warning=30_000.0)) as run:
+        act, judge, train = Phase(1, "evaluate"), Phase(2, "evaluate"), Phase(3)
+        for _ in range(20):
+            for _ in range(100):
+                if run.tracker.current is not act:
+                    run.enter(act)
+                run.step()
+                work(run, 10, 7 * MS, 30_000, tick=True)
+            run.enter(judge)
+            run.step()
+            work(run, 600, 106 * MS, 30_000, tick=True)
+            run.enter(train)
+            for _ in range(10):
+                work(run, 100, 28 * MS, 30_000, tick=True)
+                run.step()
+        run.counter.close()
+        (read,) = (each for each in run.counter.waits() if each.phase == 2)
+    assert read.count < 1_200
+    assert read.estimate == pytest.approx(12_000, rel=0.25)
 
 
 @pytest.mark.parametrize("seed", range(4))
