@@ -20,6 +20,7 @@ from syncscope.collect.count.account import Account, Prices
 from syncscope.collect.count.bins import Bins
 from syncscope.collect.count.counted import Counted
 from syncscope.collect.count.operators import in_operator
+from syncscope.collect.count.parts import without_cost
 from syncscope.collect.count.phase import Nowhere, Phase, Tracker
 from syncscope.collect.count.phase_tally import FRESH_NS, PhaseTally
 from syncscope.collect.count.prices import measure
@@ -285,7 +286,7 @@ class Counter(Counted):
         if account.on:
             state.counted_ns += elapsed
             state.block_counted_ns += elapsed
-            state.on_ns += elapsed
+            state.on_ns += without_cost(elapsed, elapsed, cost)[0]
         else:
             state.missed_ns += elapsed
 

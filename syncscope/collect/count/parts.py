@@ -6,6 +6,17 @@ MOST = 16.0
 """What is counted is not told of more than so many times its time: of so small a part it may be unlike the rest."""
 
 
+MOST_COST = 0.75
+"""What is taken for the cost of counting is at most this part of the time in which it was done."""
+
+
+def without_cost(time_ns: float, counted_ns: float, cost_ns: float) -> tuple[float, float]:
+    """A time, and the part of it that was counted, as they were had counting cost nothing: in the rest of the time the
+    program did more than in as much of what was counted."""
+    cost_ns = min(cost_ns, MOST_COST * counted_ns)
+    return time_ns - cost_ns, counted_ns - cost_ns
+
+
 class Parts:
     """All such steps of one phase. What was counted in them is told of all their time."""
 

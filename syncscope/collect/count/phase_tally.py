@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from syncscope.collect.count.account import CAP, FLOOR, Prices
-from syncscope.collect.count.parts import CutParts, Parts
+from syncscope.collect.count.parts import CutParts, Parts, without_cost
 from syncscope.collect.count.phase import Phase
 from syncscope.collect.count.places import ITSELF, Key, Place, Sampled
 from syncscope.collect.count.sampling import LAST, Draw, Sampling
@@ -167,7 +167,7 @@ class PhaseTally(Weights):
             return Sampled(of_time=self.of_time)
         here = max(self.phase.steps - self.since, 0)
         told = self.told(self.phase.steps - self.first, here * counting, here * (not counting), self.lacking)
-        lasting_ns = (self.block_ns, self.block_counted_ns) if self.lasting_step is not None else (0, 0)
+        lasting_ns = self._without_cost() if self.lasting_step is not None else (0.0, 0.0)
         return told._replace(
             of_cut=self._cut_parts.scale(),
             of_lasting=self._lasting_parts.scale(*lasting_ns),
@@ -187,8 +187,13 @@ class PhaseTally(Weights):
     @property
     def of_time(self) -> float:
         """How many times as long as it was counted the program was in the phase. 1 where hardly anything was missed."""
-        share = self.time_ns / self.counted_ns if self.counted_ns else 1.0
+        time_ns, counted_ns = without_cost(self.time_ns, self.counted_ns, self.cost_ns)
+        share = time_ns / counted_ns if counted_ns else 1.0
         return share if share > HARDLY else 1.0
+
+    def _without_cost(self) -> tuple[float, float]:
+        """The time of the block, and the part of it that was counted, had that cost nothing."""
+        return without_cost(self.block_ns, self.block_counted_ns, self.block_cost_ns)
 
     @property
     def counts(self) -> bool:
@@ -289,7 +294,7 @@ class PhaseTally(Weights):
         self.missed_ns = 0
         self._cut_parts.end(steps, self.block_ns)
         if self.lasting_step is not None:
-            self._lasting_parts.add(self.block_ns, self.block_counted_ns)
+            self._lasting_parts.add(*self._without_cost())
             for place in self.places:
                 if place.step == self.lasting_step:
                     place.end_lasting()

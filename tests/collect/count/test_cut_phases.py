@@ -92,7 +92,9 @@ def test_steps_that_were_missed_are_like_those_that_lasted_where_none_was_counte
         run.counter.close()
         (read,) = (each for each in run.counter.waits() if each.phase == 2)
     assert read.count < 1_200
-    assert read.estimate == pytest.approx(12_000, rel=0.25)
+    assert read.estimate is not None
+    assert 9_000 < read.estimate < 16_000
+    assert abs(read.estimate - 12_000) <= 2 * read.variance**0.5
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -113,16 +115,18 @@ def test_where_no_step_could_be_counted_whole_all_are_told_by_parts_of_some(seed
     assert abs(read.estimate - 6_000) <= 2 * read.variance**0.5
 
 
-def test_what_counting_missed_of_a_phase_without_steps_is_told_of_its_time() -> None:
+@pytest.mark.parametrize("length_ms", [500, 50], ids=["cheap", "dear"])
+def test_what_counting_missed_of_a_phase_without_steps_is_told_of_its_time(length_ms: int) -> None:
+    """Where its waits are dense, counting them slows it down."""
     with running(random.Random(1).random, DEAR) as run:
         train, between = Phase(1), Phase(2, "epoch end")
         for _ in range(6):
             train_for(run, train, 20, 2, 20 * MS)
             run.enter(between)
-            work(run, 500, 500 * MS)
+            work(run, 500, length_ms * MS)
         run.counter.close()
         (moved,) = (each for each in run.counter.waits() if each.phase == 2)
     assert moved.count < 1_000
-    assert moved.estimate == pytest.approx(3_000, rel=0.2)
+    assert moved.estimate == pytest.approx(3_000, rel=0.1)
     assert moved.estimate is not None
     assert abs(moved.estimate - 3_000) <= 2 * moved.variance**0.5

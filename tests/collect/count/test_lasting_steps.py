@@ -82,6 +82,22 @@ def test_waits_of_a_step_that_lasts_are_told_of_all_its_time(seed: int, ends: bo
 
 
 @pytest.mark.parametrize("seed", range(4))
+def test_the_time_that_counting_takes_is_no_time_of_the_program(seed: int) -> None:
+    """Counting slows a dense evaluation down by half. In the time that was not counted, it does more."""
+    dear = replace(PRICES, warning=20_000.0)
+    with running(random.Random(seed).random, dear) as run:
+        program = Program(run)
+        program.learn(4_000)
+        for _ in range(20_000):
+            wait()
+            program.take(60 * program.US + int(dear.warning) * run.counting)
+        run.counter.close()
+        _, read = lines(run)
+    assert read.count < 5_000
+    assert read.estimate == pytest.approx(20_000, rel=0.08)
+
+
+@pytest.mark.parametrize("seed", range(4))
 def test_counting_goes_on_where_passing_through_wrappers_takes_all_that_may_be_spent(seed: int) -> None:
     """After a dear evaluation drawn steps wait until they can be afforded. The wrappers are taken out meanwhile."""
     with running(random.Random(seed).random, replace(PRICES, warning=10_000.0, gate=2_000.0, out=600_000.0)) as run:
