@@ -263,7 +263,7 @@ class PhaseTally(Weights):
 
     def go_on(self) -> None:
         """Counting goes on with the step that begins, or with what is left of one that is under way."""
-        self._on_first, self.on_ns = self.phase.steps, 0
+        self._on_first, self.on_ns = self.phase.steps, 0.0
 
     def skip_step(self) -> None:
         """Counting goes on, in the middle of a step of this phase: it is counted from the next one on."""
@@ -304,7 +304,7 @@ class PhaseTally(Weights):
         """Counting begins anew, with ``step``, or the one that is known to be under way."""
         self.block_first = self.phase.steps if step is None else step
         self.block_ns = self.block_counted_ns = self.missed_ns = 0
-        self._on_first, self.on_ns = self.block_first, 0
+        self._on_first, self.on_ns = self.block_first, 0.0
         self.block_followed_ns = 0.0
         self.block_cost_ns = self.block_gate_ns = 0.0
 
