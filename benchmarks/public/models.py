@@ -153,7 +153,7 @@ def make_crnn(folder: Path, programs: Path) -> None:
     import torch
 
     sys.path.insert(0, str(programs / "crnn-pytorch/src"))
-    from model import CRNN  # type: ignore[import-not-found]
+    from model import CRNN  # type: ignore[import-not-found, unused-ignore]
 
     folder.mkdir()
     torch.manual_seed(80)
