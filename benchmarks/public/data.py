@@ -20,7 +20,9 @@ from benchmarks.public.formats import FORMATS, make_scene
 from benchmarks.public.graphs import GRAPHS
 from benchmarks.public.models import (
     make_checkpoint,
+    make_crnn,
     make_font,
+    make_gpt2_weights,
     make_hub_home,
     make_language_model,
     make_reader,
@@ -29,6 +31,7 @@ from benchmarks.public.models import (
     make_style_model,
     make_stylist,
     make_torch_home,
+    make_transcriber,
 )  # fmt: skip
 from benchmarks.public.pictures import write_picture
 from benchmarks.public.records import RECORDS
@@ -325,9 +328,12 @@ MAKERS: dict[str, Callable[[Path], None]] = {
 
 FROM_PROGRAMS: dict[str, Callable[[Path, Path], None]] = {
     "checkpoint": make_checkpoint,
+    "crnn": make_crnn,
+    "gpt2_weights": make_gpt2_weights,
     "sam": make_sam,
     "scene": make_scene,
     "stylist": make_stylist,
+    "transcriber": make_transcriber,
 }
 """Those that need the clones."""
 

@@ -146,3 +146,55 @@ def make_stylist(folder: Path, programs: Path) -> None:
 
     folder.mkdir()
     torch.save(vgg.state_dict(), folder / "vgg_normalised.pth")
+
+
+def make_crnn(folder: Path, programs: Path) -> None:
+    """A reader of words with random weights, and sure of what it reads, as one that was trained."""
+    import torch
+
+    sys.path.insert(0, str(programs / "crnn-pytorch/src"))
+    from model import CRNN  # type: ignore[import-not-found, unused-ignore]
+
+    folder.mkdir()
+    torch.manual_seed(80)
+    weights = CRNN(1, 32, 100, 37).state_dict()
+    weights["dense.weight"] *= 3000
+    torch.save(weights, folder / "crnn_synth90k.pt")
+
+
+def make_gpt2_weights(folder: Path, programs: Path) -> None:
+    """GPT-2's smallest model with random weights, in half precision."""
+    import torch
+
+    sys.path.insert(0, str(programs / "gpt-2-Pytorch"))
+    from GPT2.config import GPT2Config  # type: ignore[import-not-found]
+    from GPT2.model import GPT2LMHeadModel  # type: ignore[import-not-found]
+
+    folder.mkdir()
+    torch.manual_seed(81)
+    weights = GPT2LMHeadModel(GPT2Config()).state_dict()
+    torch.save({name: value.half() for name, value in weights.items()}, folder / "gpt2-pytorch_model.bin")
+
+
+def make_transcriber(folder: Path, programs: Path) -> None:
+    """A model of Whisper's with random weights, as much of numba as it imports, and a reader of its wave files."""
+    import torch
+
+    folder.mkdir()
+    (folder / "numba.py").write_text("def jit(*args, **options):\n    return lambda function: function\n")
+    reader = folder / "ffmpeg"
+    reader.write_text('#!/bin/sh\nexec tail -c +45 "$5"\n')
+    reader.chmod(0o755)
+    sys.path[:0] = [str(folder), str(programs / "whisper")]
+    from whisper.model import ModelDimensions, Whisper  # type: ignore[import-not-found]
+
+    torch.manual_seed(82)
+    sizes = {
+        "n_mels": 80, "n_audio_ctx": 1500, "n_audio_state": 256, "n_audio_head": 4, "n_audio_layer": 4,
+        "n_vocab": 51_865, "n_text_ctx": 448, "n_text_state": 256, "n_text_head": 4, "n_text_layer": 4,
+    }  # fmt: skip
+    model = Whisper(ModelDimensions(**sizes))
+    for parameter in model.parameters():
+        if parameter.dim() > 1:
+            torch.nn.init.normal_(parameter, std=0.02)
+    torch.save({"dims": sizes, "model_state_dict": model.state_dict()}, folder / "small.pt")

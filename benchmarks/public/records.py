@@ -1,4 +1,4 @@
-"""Further data of random numbers in the public programs' own formats: sessions, traffic, boxes, words, prompts."""
+"""Further data of random numbers in the public programs' own formats: from sessions of a shop to pictures of words."""
 
 from __future__ import annotations
 
@@ -67,10 +67,64 @@ def make_prompts(folder: Path) -> None:
     )
 
 
+def make_episodes(folder: Path) -> None:
+    """Pictures of 24 kinds, from which few are learned at a time, and the configuration of a short run."""
+    rng = np.random.default_rng(57)
+    folder.mkdir()
+    for split, kinds in (("train_phase_train", 16), ("val", 8)):
+        pictures = rng.integers(0, 256, (kinds * 30, 84, 84, 3)).astype(np.uint8)
+        content = {"data": pictures, "labels": [number % kinds for number in range(len(pictures))]}
+        (folder / f"{split}.pickle").write_bytes(pickle.dumps(content))
+    sizes = {"image_size": 84, "normalization": False, "transform": None, "n_episode": 4, "n_way": 5, "n_shot": 1}
+    config = {
+        "dataset": "meta-mini-imagenet",
+        "train": {"split": "meta-train", "n_batch": 40, "n_query": 15, **sizes},
+        "val": {"split": "meta-val", "n_batch": 15, "n_query": 15, **sizes},
+        "encoder": "convnet4", "encoder_args": {"bn_args": {"track_running_stats": False}}, "classifier": "logistic",
+        "inner_args": {
+            "n_step": 5, "encoder_lr": 0.01, "classifier_lr": 0.01, "first_order": False, "frozen": ["bn"],
+        },
+        "optimizer": "adam", "optimizer_args": {"lr": 0.001}, "epoch": 4,
+    }  # fmt: skip
+    (folder / "config.yaml").write_text(json.dumps(config))
+
+
+def make_snippets(folder: Path) -> None:
+    """Pictures of words, in the files of MJSynth: each of them is listed sixteen times."""
+    rng = np.random.default_rng(58)
+    folder.mkdir()
+    words = ["".join(chr(97 + letter) for letter in rng.integers(0, 26, 6)) for _ in range(256)]
+    (folder / "lexicon.txt").write_text("".join(f"{word}\n" for word in words))
+    for number in range(256):
+        write_picture(folder / f"{number}.jpg", 100, 32, rng)
+    (folder / "annotation_test.txt").write_text("".join(f"./{n % 256}.jpg {n % 256}\n" for n in range(4096)))
+
+
+def make_denoiser(folder: Path) -> None:
+    """The configuration of a short training of a diffusion of digits."""
+    folder.mkdir()
+    config = {
+        "dataset": "mnist",
+        "diffusion": {
+            "timesteps": 200, "beta_start": 0.0001, "beta_end": 0.02, "beta_schedule": "linear",
+            "model_mean_type": "eps", "model_var_type": "fixed-large", "loss_type": "mse",
+        },
+        "model": {
+            "hid_channels": 32, "ch_multipliers": [1, 2, 2], "num_res_blocks": 1, "apply_attn": [False, True, False],
+            "drop_rate": 0.1,
+        },
+        "train": {"lr": 0.0002, "batch_size": 128, "grad_norm": 1.0, "epochs": 4, "warmup": 20, "use_ema": True},
+    }  # fmt: skip
+    (folder / "digits.json").write_text(json.dumps(config))
+
+
 RECORDS: dict[str, Callable[[Path], None]] = {
     "sessions": make_sessions,
     "traffic": make_traffic,
     "boxes": make_boxes,
     "subwords": make_subwords,
     "prompts": make_prompts,
+    "episodes": make_episodes,
+    "snippets": make_snippets,
+    "denoiser": make_denoiser,
 }

@@ -1,4 +1,4 @@
-"""Random numbers as the public programs read them that learn from sequences: tagged words, and numbers to reverse."""
+"""Random numbers as the public programs read them that learn from sequences: tags, numbers and words to reverse."""
 
 from __future__ import annotations
 
@@ -82,8 +82,28 @@ def make_recall(folder: Path) -> None:
     )
 
 
+def make_reversed_words(folder: Path) -> None:
+    """Words and their reverse, by the numbers of the words and of their letters; and lines to translate."""
+    rng = np.random.default_rng(62)
+    folder.mkdir()
+    special = ["<PAD>", "<SOS>", "<EOS>", "<UNK>"]
+    letters, words = [*special, *"0123456789w"], [*special, *(f"w{number}" for number in range(300))]
+    for name, tokens in (("letters", letters), ("words", words)):
+        (folder / name).write_text("".join(f"{token}\n" for token in tokens))
+    spelled = ["+".join(str(letters.index(letter)) for letter in word) for word in words[4:]]
+    sentences = [rng.integers(0, 300, size) for size in np.sort(rng.integers(4, 13, 640))[::-1]]
+    (folder / "train.csv").write_text("".join(
+        " ".join(f"{spelled[word]}:{word + 4}" for word in sentence)
+        + "\t" + " ".join(str(word + 4) for word in sentence[::-1]) + "\n"
+        for sentence in sentences
+    ))  # fmt: skip
+    asked = [[f"w{word}" for word in sentence] for sentence in rng.integers(0, 300, (512, 8))]
+    (folder / "test.txt").write_text("".join(f"{' '.join(line)}\t{' '.join(line[::-1])}\n" for line in asked))
+
+
 SEQUENCES: dict[str, Callable[[Path], None]] = {
     "tagged": make_tagged,
     "reversals": make_reversals,
     "recall": make_recall,
+    "reversed_words": make_reversed_words,
 }

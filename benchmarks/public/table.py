@@ -42,6 +42,7 @@ COMMITS = {
     "649453932/Bert-Chinese-Text-Classification-Pytorch": "050a7b0dc75d8a2d7fd526002c4642d5329a0c27",
     "649453932/Chinese-Text-Classification-Pytorch": "6cb26819af7b646275aff8a4693676f2849e67f6",
     "affjljoo3581/GPT2": "7b159669f6225231ee75f5ea110c1be69f4ce8ef",
+    "AI4Finance-Foundation/ElegantRL": "7c64395ff4c2b53892fe6f9eaa3b58947136ffc1",
     "Andras7/word2vec-pytorch": "36b93a503e8b3b5448abbc0e18f2a6bd3e017fc9",
     "ashleve/lightning-hydra-template": "bddbc24b82ab6ccfa6243e815a49dc5bfe8d4144",
     "auspicious3000/autovc": "c1827a60e83e6d26030b8953843b2f7cf2bd36db",
@@ -69,6 +70,9 @@ COMMITS = {
     "facebookresearch/segment-anything": "dca509fe793f601edb92606367a655c15ac00fdf",
     "facebookresearch/simsiam": "a7bc1772896d0dad0806c51f0bb6f3b16d290468",
     "facebookresearch/vicreg": "4e12602fd495af83efd1631fbe82523e6db092e0",
+    "fmu2/PyTorch-MAML": "19246a1ff9a1f47470dce80ed9e9332042f9e151",
+    "GitYCC/crnn-pytorch": "f145a61e20e57a36b8f2d642f93c9ba2890cd042",
+    "graykode/gpt-2-Pytorch": "401078fde5e85475590dc04c9ed11b79332b8717",
     "gusye1234/LightGCN-PyTorch": "947ca2b3b1d2d3545b114145710cb06c4e57b3d2",
     "HobbitLong/SupContrast": "66a8fe53880d6a1084b2e4e0db0a019024d6d41a",
     "HazyResearch/zoology": "d88d6f5474f36998d82d5c3bd58a190248d0a669",
@@ -108,6 +112,7 @@ COMMITS = {
     "nikhilbarhate99/Char-RNN-PyTorch": "2cf836f236542fe4bc92593582dd66219bbceba4",
     "nnzhan/MTGNN": "f811746fa7022ebf336f9ecd2434af5f365ecbf6",
     "openai/improved-diffusion": "1bc7bbbdc414d83d4abf2ad8cc1446dc36c4e4d5",
+    "openai/whisper": "c0d2f624c09dc18e709e37c2ad90c039a4eb72a2",
     "pmixer/SASRec.pytorch": "fde8a9c08febc2c898dc269b1d98ab762c50d2be",
     "pranz24/pytorch-soft-actor-critic": "c1805660b3961694be54079a355155a5cad492f5",
     "princeton-vl/RAFT": "2888e15a51fa41140771d3f498ed8023cff098d1",
@@ -134,10 +139,12 @@ COMMITS = {
     "state-spaces/s4": "e757cef57d89e448c413de7325ed5601aceaac13",
     "taesungp/contrastive-unpaired-translation": "b3ac297708dfb6f7589d04662277e53c0d579c27",
     "threelittlemonkeys/lstm-crf-pytorch": "84618e7d94d4ed274a0e6d833772449cf4378289",
+    "threelittlemonkeys/rnn-encoder-decoder-pytorch": "ba2bf25156b4513093aee4f9c3ab90a97fddc489",
     "thuml/Time-Series-Library": "4e938a1767106324dd753b2a44832bf870a0252e",
     "Tiiiger/SGC": "2c7a2727e82e462d8ef9d6e57f0b08888e16488f",
     "tinyzqh/light_mappo": "a3be31570fcc5a3b41b515082d4ccf2ac3f3da3a",
     "tkipf/pygcn": "1600b5b748b3976413d1e307540ccc62605b4d6d",
+    "tqch/ddpm-torch": "b60eb8deee899900c28525fd77ff53cdd26d6558",
     "tysam-code/hlb-CIFAR10": "993965202fc4dc05b699a39db33c00f1c7f647fd",
     "UKPLab/sentence-transformers": "504de8bbc4f9b274493fe3682937c448ae6f1b02",
     "ultralytics/ultralytics": "v8.4.190",
@@ -174,6 +181,8 @@ DLRM = (
 )
 DIFFUSION = "-m tools.train_ddpm --config {data}/diffusion/config.yaml"
 BARLOW = "main.py {data}/imagefolder --epochs 4 --batch-size 64 --workers 4 --print-freq 10 --projector 512-512-512"
+WORDS = {name: f"reversed_words/{name}" for name in ("letters", "words", "train.csv", "test.txt")}
+TRANSLATION = "train.py model letters words words train.csv 10"
 MNIST = {"data": "mnist"}
 SHAKESPEARE = {"data/shakespeare_char": "shakespeare_char"}
 BOXES = [f"{kind}{split}2017{end}" for split in ("train", "val")
@@ -263,6 +272,9 @@ PROGRAMS = (
             " --batch-sz 16 --batch-split 2 --optim adagrad --lr 0.07 --momentum 0 --grad-clip 0.03 --lr-warmup 100"
             " --adapt-span --adapt-span-loss 0.0005 --adapt-span-cache --niter 10 --nbatches 60 --checkpoint span.pt",
             data={f"corpus/{split}.txt": f"wikitext/{split}.txt" for split in ("train", "valid", "test")}),
+    Program("gpt2-samples", "generation of four texts at a time, read once they are whole", "graykode/gpt-2-Pytorch",
+            "main.py --text Once --nsamples 16 --batch_size 4 --length 250 --top_k 0",
+            data={"gpt2-pytorch_model.bin": "gpt2_weights/gpt2-pytorch_model.bin"}),
     # Sequences and equations
     Program("tcn-adding", "training, an evaluation in one call after each epoch", "locuslab/TCN",
             "add_test.py --epochs 2 --seq_len 200", folder="TCN/adding_problem"),
@@ -332,6 +344,16 @@ PROGRAMS = (
             "run_models.py --niters 12 -n 200 -s 50 -l 10 --dataset periodic --latent-ode --noise-weight 0.01"),
     Program("autovc", "speech: a loader by hand in one loop, three losses read in each step", "auspicious3000/autovc",
             "main.py --data_dir {data}/spectra --num_iters 800"),
+    Program("translation", "recurrent networks with an optimizer each, batches made on the GPU from lists beforehand",
+            "threelittlemonkeys/rnn-encoder-decoder-pytorch", TRANSLATION, data=WORDS),
+    Program("translation-greedy", "translation, no optimizer: the tokens are read after each step of the decoder",
+            "threelittlemonkeys/rnn-encoder-decoder-pytorch", "predict.py model.epoch10 letters words words test.txt",
+            data=WORDS, before=TRANSLATION),
+    Program("whisper", "speech to text: a beam search of five, its candidates read one by one", "openai/whisper",
+            "-m whisper " + " ".join(f"{{data}}/voices/wav/test{n // 5}/{n % 5}.wav" for n in range(10))
+            + " --model small.pt --temperature_increment_on_fallback None",
+            environment={"PYTHONPATH": ".", "PATH": ".:/usr/bin:/bin"},
+            data={name: f"transcriber/{name}" for name in ("small.pt", "numba.py", "ffmpeg")}),
     Program("zoology", "recall of pairs: a loss read twice in each step, an evaluation an epoch measured on the CPU",
             "HazyResearch/zoology", "-m zoology.launch {data}/recall/config.py",
             environment={"PYTHONPATH": "."}),
@@ -477,6 +499,16 @@ PROGRAMS = (
             data={"../data": "mnist"}),
     Program("resnet-unet", "a notebook kernel: segmentation, training and evaluation by one loop of two turns",
             "usuyama/pytorch-unet", "{bin}/jupyter-execute --timeout 150 pytorch_resnet18_unet.ipynb", seconds=150),
+    Program("maml", "meta-learning: gradients of five inner steps, in evaluation too", "fmu2/PyTorch-MAML",
+            "train.py --config {data}/episodes/config.yaml", data={"materials/mini-imagenet": "episodes"}),
+    Program("crnn", "words in pictures: eight batches without an optimizer, a beam search on the CPU after each",
+            "GitYCC/crnn-pytorch", "src/evaluate.py",
+            data={"data/mnt/ramdisk/max/90kDICT32px": "snippets",
+                  "checkpoints/crnn_synth90k.pt": "crnn/crnn_synth90k.pt"}),
+    Program("ddpm-ema", "diffusion with accumulation and an EMA model: its tables go to the GPU in each step; sampling",
+            "tqch/ddpm-torch",
+            "train.py --root {data}/mnist --config-path {data}/denoiser/digits.json --num-accum 2 --image-intv 2"
+            " --chkpt-intv 2 --num-samples 64"),
     # Detection
     Program("torchvision-detection", "detection: training", "chanwutk/vision_references",
             "train.py --data-path {data}/coco --dataset coco --model fasterrcnn_mobilenet_v3_large_320_fpn --epochs 1"
@@ -594,6 +626,12 @@ PROGRAMS = (
             "train/train.py --share_policy --n_rollout_threads 5 --episode_length 100 --num_env_steps 10000"
             " --ppo_epoch 5 --num_mini_batch 2 --log_interval 2 --save_interval 5",
             data={"gym.py": "old_gym/gym.py"}),
+    Program("elegantrl-ppo", "a learner, four explorers and an evaluator in processes of their own: rollouts, updates",
+            "AI4Finance-Foundation/ElegantRL", "examples/demo_A2C_PPO.py --drl 0 --env 0",
+            environment={"PYTHONPATH": ".", "OMP_NUM_THREADS": "1"}, seconds=150),
+    Program("elegantrl-ddpg", "a learner with a buffer on the GPU, eight explorers and an evaluator in processes",
+            "AI4Finance-Foundation/ElegantRL", "examples/demo_DDPG_TD3_SAC.py --drl 3 --env 0",
+            environment={"PYTHONPATH": ".", "OMP_NUM_THREADS": "1"}, seconds=180),
     # Graphs
     Program("gat", "training on one graph, validates in each step", "pytorch/examples", "main.py --epochs 300",
             folder="gat", data={"gat/cora": "cora"}),

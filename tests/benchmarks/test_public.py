@@ -39,17 +39,18 @@ def is_grad_enabled():
 
 
 def test_every_program_has_a_commit_and_data_that_is_made() -> None:
-    made = {*data.MAKERS, "checkpoint"}
+    made = {*data.MAKERS, *data.FROM_PROGRAMS}
     assert len({program.name for program in PROGRAMS}) == len(PROGRAMS)
     assert {program.repository for program in PROGRAMS} == set(COMMITS)
     assert len({program.clone for program in PROGRAMS}) == len(COMMITS)
     assert {target.split("/")[0] for program in PROGRAMS for target in program.data.values()} <= made
 
 
-def test_a_configuration_says_the_same_as_yaml(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["episodes", "reversals"])
+def test_a_configuration_says_the_same_as_yaml(tmp_path: Path, name: str) -> None:
     yaml = pytest.importorskip("yaml")
-    data.MAKERS["reversals"](tmp_path / "reversals")
-    text = (tmp_path / "reversals/config.yaml").read_text()
+    data.MAKERS[name](tmp_path / name)
+    text = (tmp_path / name / "config.yaml").read_text()
     assert yaml.safe_load(text) == json.loads(text)
 
 
