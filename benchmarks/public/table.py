@@ -182,7 +182,7 @@ DLRM = (
 DIFFUSION = "-m tools.train_ddpm --config {data}/diffusion/config.yaml"
 BARLOW = "main.py {data}/imagefolder --epochs 4 --batch-size 64 --workers 4 --print-freq 10 --projector 512-512-512"
 WORDS = {name: f"reversed_words/{name}" for name in ("letters", "words", "train.csv", "test.txt")}
-TRANSLATION = "train.py model letters words words train.csv 10"
+TRANSLATION = "train.py model letters words words train.csv 30"
 MNIST = {"data": "mnist"}
 SHAKESPEARE = {"data/shakespeare_char": "shakespeare_char"}
 BOXES = [f"{kind}{split}2017{end}" for split in ("train", "val")
@@ -347,7 +347,7 @@ PROGRAMS = (
     Program("translation", "recurrent networks with an optimizer each, batches made on the GPU from lists beforehand",
             "threelittlemonkeys/rnn-encoder-decoder-pytorch", TRANSLATION, data=WORDS),
     Program("translation-greedy", "translation, no optimizer: the tokens are read after each step of the decoder",
-            "threelittlemonkeys/rnn-encoder-decoder-pytorch", "predict.py model.epoch10 letters words words test.txt",
+            "threelittlemonkeys/rnn-encoder-decoder-pytorch", "predict.py model.epoch30 letters words words test.txt",
             data=WORDS, before=TRANSLATION),
     Program("whisper", "speech to text: a beam search of five, its candidates read one by one", "openai/whisper",
             "-m whisper " + " ".join(f"{{data}}/voices/wav/test{n // 5}/{n % 5}.wav" for n in range(10))
