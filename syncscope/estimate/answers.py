@@ -16,6 +16,9 @@ from syncscope.rules.base.question import Intervention, NoQuestion
 from syncscope.schema.findings import Finding, Severity, Sketch
 from syncscope.schema.idle import main_cause
 
+DRIFT = 0.01
+"""Share of the step by which the same program differs from one time it is measured to the next."""
+
 LITTLE = 0.01
 """A finding that saves a smaller share of the step is no error."""
 
@@ -50,6 +53,8 @@ class Saving(msgspec.Struct, frozen=True):
     """What it is if the profiler slowed the host as it usually does."""
     below_drift: bool = False
     """Whether all doubts but ``DRIFT`` leave it below ``DRIFT`` of the step."""
+    likely_high: float | None = None
+    """Of several together the most without those of which only a bound is known; ``None`` where that is ``high``."""
 
     def at_most(self) -> Saving:
         """What is known of a saving of which this is the most there can be."""

@@ -39,12 +39,25 @@ def find_step_of_run(finding: Finding, info: TraceInfo) -> float | None:
     return step.median + (finding.run_stall_ms_per_step or 0.0)
 
 
-def describe_all(report: Report) -> list[str]:
-    """What all findings of the report's one trace are worth together."""
+def describe_all(report: Report, step: str) -> list[str]:
+    """What all findings of the report's one trace are worth together, of a ``step`` in words: what those likely save of
+    which more than a bound is known, and the most with the others: ``saves 0.3 ms (2 %) a step, at most 3 ms (20 %)
+    with those of which only a bound is known``."""
     info = report.traces[0] if len(report.traces) == 1 else None
     step_ms, ms = find_step_ms(info) if info else None, _if_firm(report.saving_all_ms_per_step, info)
-    low, high = report.saving_all_low_ms_per_step, report.saving_all_high_ms_per_step
-    return [f"saves {amount}" for amount in _format(ms, low, high, report.likely_saving_all_ms_per_step, step_ms)]
+    low, most = report.saving_all_low_ms_per_step, report.saving_all_high_ms_per_step
+    likely, high = report.likely_saving_all_ms_per_step, report.likely_saving_all_high_ms_per_step
+    if report.saving_all_below_drift and not _is_nothing(most if high is None else high):
+        amounts = [UNTOLD]
+    else:
+        amounts = _format(ms, low, most if high is None else high, likely, step_ms)
+    said = [f"saves {amount} {step}" for amount in amounts]
+    if high is None or most is None or milliseconds(most) == milliseconds(high):
+        return said
+    at_most = f"at most {milliseconds(most)}{_of_step(most, step_ms)}"
+    if report.saving_all_below_drift or _is_nothing(likely if ms is None else ms):
+        return [f"saves {at_most} {step}"]
+    return [f"{one}, {at_most} with those of which only a bound is known" for one in said]
 
 
 LEAST_ASKED = 0.01
