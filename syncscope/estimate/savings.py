@@ -77,10 +77,11 @@ def estimate_savings(prepared: Prepared, peers: Sequence[Peer] = ()) -> Estimate
     found = [finding for finding, question in zip(prepared.findings, prepared.questions, strict=True) if question]
     on_one_rank = [known and not all(finding.fingerprint in other.findings for other in others) for finding in found]
     asks = _Asks.of(prepared, tried, on_one_rank)
-    _, changed_ms = computed_ms(program, asks.every)
+    kept_ms, changed_ms = computed_ms(program, asks.every)
     savings = replay_savings(
         program, asks.every, fitted, asks.on_one_rank,
         condition=prepared.condition, together=tried.whole or None, limit_ms=_most_ms(prepared),
+        kept_ms=kept_ms if prepared.begins_cold else 0.0,
         base=prepared.base, first_is_odd=asks.first_is_odd,
     )  # fmt: skip
     step_ms, many = savings.step_ms, len(tried)
@@ -217,6 +218,7 @@ def replay_savings(
     condition: Condition = UNKNOWN_CONDITION,
     together: Sequence[int] | None = None,
     limit_ms: float = np.inf,
+    kept_ms: float = 0.0,
     base: Edits | Question = NOTHING,
     first_is_odd: Sequence[bool] = (),
 ) -> Savings:
@@ -225,8 +227,8 @@ def replay_savings(
 
     A question is ``on_one_rank`` if its fix changes nothing on the other ranks. All together are, if one is.
     ``first_is_odd`` is for each question whether the first recorded step may hold what is done once; not, by default.
-    ``condition`` says whether the GPU's power limit takes a part back. No saving is more than the step, or than
-    ``limit_ms``.
+    ``condition`` says whether the GPU's power limit takes a part back. No saving is more than
+    ``limit_ms``, or leaves less of the step than ``kept_ms``.
     """
     whole = list(range(len(questions)) if together is None else together)
     asked = (NOTHING, *questions, combine(questions[number] for number in whole))
@@ -260,7 +262,7 @@ def replay_savings(
     )
     # To fix all findings saves at least as much as to fix one of them.
     bounds[-1] = bounds[[*whole, -1]].max(axis=0)
-    savings = [_as_saving(row, step, min(step, limit_ms), fit.ranged) for row in bounds]
+    savings = [_as_saving(row, step, min(max(step - kept_ms, 0.0), limit_ms), fit.ranged) for row in bounds]
     return Savings(tuple(savings[:-1]), savings[-1], step, replayed, condition.says if limited else None)
 
 

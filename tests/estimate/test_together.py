@@ -118,3 +118,18 @@ def test_no_change_leaves_less_than_the_device_computes_for() -> None:
     assert computed_ms(program, [NOTHING]) == pytest.approx((0.48, 0.0))
     (last, *_) = [item for item in range(len(program.items)) if program.items.dur[item] == 400_000]
     assert computed_ms(program, [Question.of({last: Edit(gone=True)})]) == pytest.approx((0.38, 0.1))
+
+
+def test_no_saving_leaves_less_of_the_step_than_the_device_computes_for() -> None:
+    """Launches 100 µs apart for kernels of 40 µs. How far the profiler slows the host is a guess, so they may also be
+    farther apart than in the likely step, which a graph would save more of than that has."""
+    builder, marks = TraceBuilder(), [0.0]
+    for number in range(4):
+        at = 4000.0 * number
+        for place in range(38):
+            builder.launch(f"k{place}", call=(at + 10 + 100 * place, 20), runs=(at + 40 + 100 * place, 40))
+        marks.append(at + 4000)
+    _, found, together, step_ms = estimated(builder.steps(*marks))
+    assert found["LCH501"].likely_saving_ms_per_step is not None
+    highs = [one.saving_high_ms_per_step or 0.0 for one in found.values()]
+    assert together.high is not None and max(*highs, together.high) <= step_ms - 38 * 0.040 + 1e-6
