@@ -57,7 +57,8 @@ AT_MOST = "at most 2.04 ms (40 %)"
         ({"saving_all_high_ms_per_step": 0.8}, "about 0.51 ms (10 %; 0.1 to 0.8 ms) a step"),
         ({"likely_saving_all_high_ms_per_step": None}, "about 0.51 ms (10 %; 0.1 to 2.04 ms) a step"),
         ({"likely_saving_all_ms_per_step": 0.0, "saving_all_low_ms_per_step": 0.0}, "AT_MOST a step"),
-        ({"saving_all_below_drift": True}, "AT_MOST a step"),
+        ({"saving_all_below_drift": True, "saving_all_low_ms_per_step": 0.0}, "AT_MOST a step"),
+        ({"likely_saving_all_ms_per_step": 0.05, "saving_all_low_ms_per_step": 0.01}, "AT_MOST a step"),
         ({"saving_all_below_drift": True, "likely_saving_all_high_ms_per_step": None}, f"{UNTOLD} a step"),
     ],
 )
