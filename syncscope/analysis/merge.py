@@ -57,6 +57,8 @@ def merge(reports: Iterable[Report]) -> Report:
         saving_all_low_ms_per_step=savings.saving_all_low_ms_per_step if savings else None,
         saving_all_high_ms_per_step=savings.saving_all_high_ms_per_step if savings else None,
         likely_saving_all_ms_per_step=savings.likely_saving_all_ms_per_step if savings else None,
+        likely_saving_all_high_ms_per_step=savings.likely_saving_all_high_ms_per_step if savings else None,
+        saving_all_below_drift=savings.saving_all_below_drift if savings else False,
         not_checked=(*not_checked, *(entry for one in compared for entry in one.not_checked)),
         stale=_stale_everywhere(parts),
         between_ranks=next((one.between_ranks for one in compared if one.between_ranks is not None), None),

@@ -288,6 +288,8 @@ def give_savings(report: Report, prepared: Prepared, estimate: Estimate) -> Repo
         saving_all_low_ms_per_step=estimate.together.low,
         saving_all_high_ms_per_step=estimate.together.high,
         likely_saving_all_ms_per_step=estimate.together.likely,
+        likely_saving_all_high_ms_per_step=estimate.together.likely_high,
+        saving_all_below_drift=estimate.together.below_drift,
     )
 
 

@@ -122,5 +122,7 @@ def _together(findings: Sequence[Finding], before: Report) -> tuple[float | None
     rest = [one for one in _one_a_place(f for f in before.findings if not f.sums_up) if _bounds(one) is not None]
     if least is not None and {one.fingerprint for one in rest} <= fingerprints:  # all that the report speaks of
         known = before.saving_all_ms_per_step
-        return known if known is not None else before.likely_saving_all_ms_per_step, least, max(most, least)
+        known = known if known is not None else before.likely_saving_all_ms_per_step
+        bounded = before.likely_saving_all_high_ms_per_step is not None
+        return None if bounded else known, least, max(most, least)
     return None, min(low, most), min(high, most)

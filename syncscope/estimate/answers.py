@@ -16,6 +16,9 @@ from syncscope.rules.base.question import Intervention, NoQuestion
 from syncscope.schema.findings import Finding, Severity, Sketch
 from syncscope.schema.idle import main_cause
 
+DRIFT = 0.01
+"""Share of the step by which the same program differs from one time it is measured to the next."""
+
 LITTLE = 0.01
 """A finding that saves a smaller share of the step is no error."""
 
@@ -50,6 +53,8 @@ class Saving(msgspec.Struct, frozen=True):
     """What it is if the profiler slowed the host as it usually does."""
     below_drift: bool = False
     """Whether all doubts but ``DRIFT`` leave it below ``DRIFT`` of the step."""
+    likely_high: float | None = None
+    """Of several together the most without those of which only a bound is known; ``None`` where that is ``high``."""
 
     def at_most(self) -> Saving:
         """What is known of a saving of which this is the most there can be."""
@@ -92,6 +97,10 @@ def lower_severity(severity: Severity, saving_ms: float | None, step_ms: float |
 AHEAD = (
     "; the saving is larger than this wait, because a host with less to launch also gets ahead elsewhere in the step"
 )
+AHEAD_OF_GUESS = (
+    "; the saving is larger than this wait, because the replay takes the profiler to add less, and a host with less to "
+    "launch also gets ahead elsewhere in the step"
+)
 BEYOND = 1.1
 """A saving of so many times the device's wait for launches or more is said to be more than that."""
 
@@ -123,14 +132,17 @@ def give_saving(
         saving_below_drift=saving.below_drift,
         saving_null_why=why,
         after=None if little else after,
-        message=finding.message + (AHEAD if _saves_beyond_itself(finding, saving) else ""),
+        message=finding.message + _explain_beyond_itself(finding, saving),
     )
 
 
-def _saves_beyond_itself(finding: Finding, saving: Saving) -> bool:
-    """Whether less to launch saves clearly more than the time that the device waits for launches."""
+def _explain_beyond_itself(finding: Finding, saving: Saving) -> str:
+    """Why less to launch saves clearly more than the time that the device waits for launches; empty where it does
+    not."""
     idle_ms = None if finding.causes else finding.idle_ms_per_step
-    return idle_ms is not None and saving.ms is not None and saving.ms > BEYOND * idle_ms
+    if idle_ms is None or saving.likely is None or saving.likely <= BEYOND * idle_ms:
+        return ""
+    return AHEAD_OF_GUESS if saving.ms is None else AHEAD
 
 
 def _sure_ms(saving: Saving, fit: Fit, shown_ms: float | None) -> float | None:

@@ -94,6 +94,15 @@ def find_whole_limit(timeline: Timeline) -> float | None:
     return overlap.idle_ms - beyond_ms + overlap.copy_exposed_ms + overlap.comm_exposed_ms
 
 
+def find_left(timeline: Timeline) -> float | None:
+    """Milliseconds a step in which a device that computes one kernel at a time does not compute, in a trace that
+    somebody else recorded: all that can be gained but by kernels that a fix takes away. ``None`` elsewhere."""
+    overlap = timeline.overlap
+    if overlap is None or timeline.trace.recording is not None or _computes_side_by_side(timeline):
+        return None
+    return overlap.idle_ms + overlap.copy_exposed_ms + overlap.comm_exposed_ms
+
+
 def is_first_pass(timeline: Timeline, hits: Sequence[Hit]) -> bool:
     """Whether a trace without steps is little besides warm-up, as its note on idle time says: what else is in it need
     not come back."""

@@ -21,7 +21,7 @@ from syncscope.estimate.edits import NOTHING, Question
 from syncscope.estimate.first_step import cause_comes_back, comes_back
 from syncscope.estimate.graph_questions import ask_about_graphs, may_ask
 from syncscope.estimate.idle import cause_question, leave_out_warm_up
-from syncscope.estimate.limits import Limit, find_limits, find_whole_limit, is_first_pass, why_untried
+from syncscope.estimate.limits import Limit, find_left, find_limits, find_whole_limit, is_first_pass, why_untried
 from syncscope.estimate.loader_questions import ask_about_loader
 from syncscope.estimate.peers import Peer, SharedCollectives, find_shared_collectives
 from syncscope.estimate.power import UNKNOWN, Condition, condition_of
@@ -60,6 +60,9 @@ class Prepared(msgspec.Struct, frozen=True):
     """The most that each finding can save."""
     whole_limit_ms: float | None = None
     """The most that all of them together can save; ``None`` unknown."""
+    left_ms: float | None = None
+    """Milliseconds a step in which the device does not compute; ``None`` where that says nothing of what can be gained,
+    or is unknown."""
     untried: tuple[str | None, ...] = ()
     """For each finding, why nothing is tried, where the trace shows that nothing can be gained."""
     causes: tuple[Question, ...] = ()
@@ -154,6 +157,7 @@ def prepare(
         at_most=tuple(is_at_most(study, hit) for hit in hits),
         limits=find_limits(study, hits),
         whole_limit_ms=find_whole_limit(timeline) if len(timeline.calls) else None,
+        left_ms=find_left(timeline),
         untried=untried,
         causes=causes,
         program=compiled,

@@ -11,9 +11,8 @@ from itertools import zip_longest
 
 import msgspec
 import numpy as np
-from msgspec.structs import replace
 
-from syncscope.estimate.answers import Saving, deny_saving, give_causes, give_saving
+from syncscope.estimate.answers import DRIFT, Saving, deny_saving, give_causes, give_saving
 from syncscope.estimate.clocks import LIKELY
 from syncscope.estimate.edits import NOTHING, Edits, Question, combine
 from syncscope.estimate.fit import MISFIT, Fit, steady_steps
@@ -27,13 +26,11 @@ from syncscope.estimate.profiler_cost import without_profiler
 from syncscope.estimate.program import Program
 from syncscope.estimate.replay import Replayed, Scenario, replay
 from syncscope.estimate.sketches import draw_steps
+from syncscope.estimate.together import Tried, cap, computed_ms, join, reach
 from syncscope.estimate.undisturbed import fit_undisturbed
 from syncscope.schema.findings import Finding, Sketch
 from syncscope.schema.report import Asked, Replay
 from syncscope.timeline.intervals import Floats
-
-DRIFT = 0.01
-"""Share of the step by which the same program differs from one time it is measured to the next."""
 
 OFF = 0.016
 """Share of the step by which a saving is off for what no trace tells. Of 89 programs, each left out in turn while this
@@ -76,90 +73,78 @@ def estimate_savings(prepared: Prepared, peers: Sequence[Peer] = ()) -> Estimate
     program, fitted = fit_undisturbed(prepared, program, known)
     if not fitted.scenarios:
         return _deny_all(prepared, Replay(misfit=round(fitted.misfit, 6), null_why=fitted.why))
-    pairs = list(zip(prepared.findings, prepared.questions, strict=True))
-    tried = [(finding, question) for finding, question in pairs if question]
-    on_one_rank = [known and not all(finding.fingerprint in other.findings for other in others) for finding, _ in tried]
-    firm = [most is False for (_, question), most in zip(pairs, prepared.at_most, strict=True) if question]
-    questions = [question for _, question in tried]
-    of_causes = list(zip(prepared.causes, prepared.causes_come_back, strict=True))
-    of_causes = [(cause, again) for cause, again in of_causes if cause and cause not in questions]
-    besides = [cause for cause, _ in of_causes]
-    best = [best or question for question, best in zip_longest(prepared.questions, prepared.at_best) if question]
-    better = [number for number, (one, question) in enumerate(zip(best, questions, strict=True)) if one != question]
-    bests = [best[number] for number in better]
-    if better and len(best) > 1:
-        bests.append(combine(one for one, counts in zip(best, firm, strict=True) if counts or not any(firm)))
-    asks = [*(question for _, question in prepared.asked), *filter(None, prepared.asked_least), *bests]
-    every = [*questions, *besides, *asks]
-    again = [again for again, question in zip(prepared.come_back, prepared.questions, strict=True) if question]
-    again += [*(again for _, again in of_causes), *[False] * len(asks)]
+    tried = Tried.of(prepared)
+    found = [finding for finding, question in zip(prepared.findings, prepared.questions, strict=True) if question]
+    on_one_rank = [known and not all(finding.fingerprint in other.findings for other in others) for finding in found]
+    asks = _Asks.of(prepared, tried, on_one_rank)
+    kept_ms, changed_ms = computed_ms(program, asks.every)
     savings = replay_savings(
-        program, every, fitted, [*on_one_rank, *[any(on_one_rank)] * len(besides), *[False] * len(asks)],
-        condition=prepared.condition, together=np.flatnonzero(firm).tolist() if any(firm) else None,
-        limit_ms=_most_ms(prepared),
-        base=prepared.base, first_is_odd=[prepared.begins_cold and not back for back in again],
+        program, asks.every, fitted, asks.on_one_rank,
+        condition=prepared.condition, together=tried.whole or None, limit_ms=_most_ms(prepared),
+        kept_ms=kept_ms if prepared.begins_cold else 0.0,
+        base=prepared.base, first_is_odd=asks.first_is_odd,
     )  # fmt: skip
-    savings = _reach(savings, better, savings.each[len(every) - len(bests) :])
+    step_ms, many = savings.step_ms, len(tried)
     before, *after = draw_steps(savings.replayed, program.streams)
-    causes = iter(savings.each[every.index(cause)] if cause else None for cause in prepared.causes)
-    most = [limit.of(savings.step_ms, doubted=fitted.misfit > MISFIT) for limit in prepared.limits]
-    savings = _cap(savings, [ms for ms, (_, question) in zip(most, pairs, strict=True) if question], firm)
-    findings = tuple(_answer_findings(prepared, savings, after, causes, fitted))
-    asked = tuple(_answer_asked(prepared, savings.each[len(questions) + len(besides) :]))
+    causes = iter(savings.each[asks.every.index(cause)] if cause else None for cause in prepared.causes)
+    limits = [limit.of(step_ms, doubted=fitted.misfit > MISFIT) for limit in prepared.limits]
+    limits = [ms for ms, question in zip(limits, prepared.questions, strict=True) if question]
+    answers = reach(tried, savings.each[:many], savings.all, savings.each[len(savings.each) - len(tried.bests) :])
+    answers = cap(tried, answers, limits, step_ms)
+    findings = tuple(_answer_findings(prepared, answers.each, after, causes, fitted, step_ms))
+    asked = tuple(_answer_asked(prepared, savings.each[many + len(asks.besides) :]))
     replayed = _describe(prepared.replay, fitted, savings.limited)
-    replayed = msgspec.structs.replace(replayed, before=before, step_ms=round(savings.step_ms, 6), asked=asked)
-    return Estimate(findings, _all(savings, len(tried), any(firm)), replayed)
+    replayed = msgspec.structs.replace(replayed, before=before, step_ms=round(step_ms, 6), asked=asked)
+    left_ms = np.inf if prepared.left_ms is None else prepared.left_ms + changed_ms
+    return Estimate(findings, join(tried, answers, limits, step_ms, left_ms), replayed)
+
+
+class _Asks(msgspec.Struct, frozen=True):
+    """All questions of a trace: those that are tried, causes of idle time besides, changes that are asked, and what is
+    saved at best."""
+
+    every: tuple[Question, ...]
+    besides: tuple[Question, ...]
+    on_one_rank: tuple[bool, ...]
+    first_is_odd: tuple[bool, ...]
+
+    @classmethod
+    def of(cls, prepared: Prepared, tried: Tried, on_one_rank: Sequence[bool]) -> _Asks:
+        """``on_one_rank`` is for each that is tried whether its fix changes nothing on the other ranks."""
+        of_causes = zip(prepared.causes, prepared.causes_come_back, strict=True)
+        besides = [(cause, again) for cause, again in of_causes if cause and cause not in tried.questions]
+        asked = [*(question for _, question in prepared.asked), *filter(None, prepared.asked_least), *tried.bests]
+        again = [again for again, question in zip(prepared.come_back, prepared.questions, strict=True) if question]
+        come_back = [*again, *(again for _, again in besides), *[False] * len(asked)]
+        one_rank = [*on_one_rank, *[any(on_one_rank)] * len(besides), *[False] * len(asked)]
+        if tried.mixed:
+            come_back[-1], one_rank[-1] = any(again), any(on_one_rank)
+        return cls(
+            every=(*tried.questions, *(cause for cause, _ in besides), *asked),
+            besides=tuple(cause for cause, _ in besides),
+            on_one_rank=tuple(one_rank),
+            first_is_odd=tuple(prepared.begins_cold and not back for back in come_back),
+        )
 
 
 def _answer_findings(
-    prepared: Prepared, savings: Savings, after: Sequence[Sketch], causes: Iterator[Saving | None], fit: Fit
+    prepared: Prepared,
+    savings: Sequence[Saving],
+    after: Sequence[Sketch],
+    causes: Iterator[Saving | None],
+    fit: Fit,
+    step_ms: float,
 ) -> Iterator[Finding]:
-    """Each finding with its saving and those of its causes. ``savings`` and ``after`` begin with those of the findings
-    that were tried."""
-    answers = iter(zip(savings.each, after, strict=False))
+    """Each finding with its saving and those of its causes. ``savings`` are those of the findings that were tried, and
+    ``after`` begins with theirs."""
+    answers = iter(zip(savings, after, strict=False))
     shown = [limit.late_ms for limit in prepared.limits]
     every = zip(prepared.findings, prepared.questions, prepared.at_most, prepared.untried, shown, strict=True)
     for finding, question, at_most, why, shown_ms in every:
         found = deny_saving(finding, why)
         if question:
-            found = give_saving(finding, *next(answers), at_most, fit, savings.step_ms, shown_ms)
-        yield give_causes(found, causes, fit, savings.step_ms)
-
-
-def _reach(savings: Savings, better: Sequence[int], bests: Sequence[Saving]) -> Savings:
-    """The savings, of which some may be as much as at ``bests``: those whose numbers are in ``better``, and all
-    together."""
-    if not better:
-        return savings
-
-    def up_to(saving: Saving, best: Saving) -> Saving:
-        return replace(saving, high=max(saving.high or 0.0, best.high or 0.0), below_drift=best.below_drift)
-
-    each = list(savings.each)
-    for number, best in zip(better, bests, strict=False):
-        each[number] = up_to(each[number], best)
-    return replace(savings, each=tuple(each), all=up_to(savings.all, bests[-1]))
-
-
-def _cap(savings: Savings, most: Sequence[float], firm: Sequence[bool]) -> Savings:
-    """The savings, of which the first are those of findings that leave ``most`` ms to gain. All together save less by
-    what is cut from those that are ``firm``."""
-    tried = savings.each[: len(most)]
-    capped = tuple(one.capped(ms, savings.step_ms) for one, ms in zip(tried, most, strict=True))
-    pairs = [pair for pair, counts in zip(zip(tried, capped, strict=True), firm, strict=True) if counts]
-
-    def less(name: str) -> float | None:
-        whole: float | None = getattr(savings.all, name)
-        if whole is None:
-            return None
-        cut = sum((getattr(one, name) or 0.0) - (getattr(other, name) or 0.0) for one, other in pairs)
-        return round(max(whole - cut, *(getattr(other, name) or 0.0 for _, other in pairs), 0.0), 6)
-
-    ms, low, high, likely = map(less, ("ms", "low", "high", "likely"))
-    known = 0.0 if likely is None else likely
-    low, high = None if low is None else min(low, known), None if high is None else max(high, known)
-    together = replace(savings.all, ms=ms, low=low, high=high, likely=likely) if pairs else savings.all
-    return replace(savings, each=(*capped, *savings.each[len(most) :]), all=together)
+            found = give_saving(finding, *next(answers), at_most, fit, step_ms, shown_ms)
+        yield give_causes(found, causes, fit, step_ms)
 
 
 def _describe(replay: Replay, fit: Fit, limited: str | None) -> Replay:
@@ -204,16 +189,6 @@ def _bare_ms(prepared: Prepared) -> float:
     return sum(prepared.bare_ns) / len(prepared.bare_ns) * 1e-6
 
 
-def _all(savings: Savings, tried: int, firm: bool) -> Saving:
-    """What all findings together save: at least as much as each of them. ``firm`` is whether any of the first ``tried``
-    savings is more than the most there is."""
-    if not tried:
-        return Saving()
-    high = max(savings.all.high or 0.0, *(one.high or 0.0 for one in savings.each[:tried]))
-    together = replace(savings.all, high=high)
-    return together if firm else together.at_most()
-
-
 def _deny_all(prepared: Prepared, replay: Replay | None) -> Estimate:
     """The findings where nothing could be replayed."""
     why = replay.null_why if replay else None
@@ -243,6 +218,7 @@ def replay_savings(
     condition: Condition = UNKNOWN_CONDITION,
     together: Sequence[int] | None = None,
     limit_ms: float = np.inf,
+    kept_ms: float = 0.0,
     base: Edits | Question = NOTHING,
     first_is_odd: Sequence[bool] = (),
 ) -> Savings:
@@ -251,8 +227,8 @@ def replay_savings(
 
     A question is ``on_one_rank`` if its fix changes nothing on the other ranks. All together are, if one is.
     ``first_is_odd`` is for each question whether the first recorded step may hold what is done once; not, by default.
-    ``condition`` says whether the GPU's power limit takes a part back. No saving is more than the step, or than
-    ``limit_ms``.
+    ``condition`` says whether the GPU's power limit takes a part back. No saving is more than
+    ``limit_ms``, or leaves less of the step than ``kept_ms``.
     """
     whole = list(range(len(questions)) if together is None else together)
     asked = (NOTHING, *questions, combine(questions[number] for number in whole))
@@ -286,7 +262,7 @@ def replay_savings(
     )
     # To fix all findings saves at least as much as to fix one of them.
     bounds[-1] = bounds[[*whole, -1]].max(axis=0)
-    savings = [_as_saving(row, step, min(step, limit_ms), fit.ranged) for row in bounds]
+    savings = [_as_saving(row, step, min(max(step - kept_ms, 0.0), limit_ms), fit.ranged) for row in bounds]
     return Savings(tuple(savings[:-1]), savings[-1], step, replayed, condition.says if limited else None)
 
 

@@ -8,7 +8,7 @@ import msgspec
 
 from syncscope.report.numbers import between, milliseconds, percent
 from syncscope.report.worth_phrases import find_step_ms, find_step_of_run, is_doubted
-from syncscope.schema.findings import NOTHING, RACES, Finding
+from syncscope.schema.findings import NOTHING, OF_BOUND, RACES, Finding
 from syncscope.schema.report import Report, TraceInfo
 
 Level = Literal["wrong", "high", "medium", "low", "unknown"]
@@ -64,14 +64,17 @@ def _gain(
 
 
 def measure_all(report: Report) -> Gain | None:
-    """What all changes together save, which is known of a report's only trace; ``None`` where it is nothing."""
+    """What all changes together save, which is known of a report's only trace; ``None`` where it is nothing. Where some
+    have only a bound, it is what the others likely save, or the most that there is, whichever counts for more."""
     if len(report.traces) != 1:
         return None
     (info,) = report.traces
-    gain = _gain(
-        report.saving_all_ms_per_step, report.saving_all_low_ms_per_step, report.saving_all_high_ms_per_step,
-        report.likely_saving_all_ms_per_step, info,
-    )  # fmt: skip
+    low, most = report.saving_all_low_ms_per_step, report.saving_all_high_ms_per_step
+    high = report.likely_saving_all_high_ms_per_step
+    ms, likely = report.saving_all_ms_per_step, report.likely_saving_all_ms_per_step
+    gain = _gain(ms, low, most if high is None else high, likely, info)
+    if gain is not None and high is not None and most is not None and OF_BOUND * most > gain.ms:
+        gain = _gain(None, low, most, None, info)
     return gain if gain is not None and gain.ms >= NOTHING else None
 
 

@@ -27,7 +27,7 @@ def summarize_report(report: Report) -> str:
             facts.append(f"{number} {ending}")
     step = "a recorded step" if all(info.steps.count for info in report.traces) else "in all"
     if places > 1:
-        facts += [f"all fixed together: {saving} {step}" for saving in describe_all(report)]
+        facts += [f"all fixed together: {saving}" for saving in describe_all(report, step)]
     if report.unread:
         facts.append(f"{count(len(report.unread), 'trace')} not read")
     return " · ".join(facts)

@@ -228,6 +228,9 @@ def numbered(findings: Iterable[Finding], known: Iterable[Finding]) -> list[Find
 NOTHING = 5e-7
 """Milliseconds that are shown as 0."""
 
+OF_BOUND = 0.5
+"""What a saving counts for where only the most that it can be is known, as a share of that."""
+
 
 def gain(finding: Finding) -> float | None:
     """Milliseconds a step that fixing a finding likely gains: over the run where that is known, else in the recorded
@@ -240,7 +243,7 @@ def gain(finding: Finding) -> float | None:
     if guess is not None and (guess >= NOTHING or finding.saving_below_drift):
         guess = guess if low is None else (guess + low) / 2
     elif most is not None:
-        guess = most / 2
+        guess = OF_BOUND * most
     likely = guess if finding.saving_ms_per_step is None else finding.saving_ms_per_step
     if likely is None or finding.run_per_step is None or not finding.per_step:
         return likely

@@ -312,8 +312,15 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     """The saving of all findings of the report's one trace together. Savings of single findings do not add up."""
     saving_all_low_ms_per_step: float | None = None
     saving_all_high_ms_per_step: float | None = None
+    """The most that all of them save, with those of which only a bound is known."""
     likely_saving_all_ms_per_step: float | None = None
-    """As ``Finding.likely_saving_ms_per_step``."""
+    """As ``Finding.likely_saving_ms_per_step``, of those of which more than a bound is known, like
+    ``saving_all_ms_per_step``."""
+    likely_saving_all_high_ms_per_step: float | None = None
+    """The most that those save of which more than a bound is known; ``None`` where that is
+    ``saving_all_high_ms_per_step``."""
+    saving_all_below_drift: bool = False
+    """As ``Finding.saving_below_drift``, of the same."""
     not_checked: tuple[NotChecked, ...] = ()
     stale: tuple[Stale, ...] = ()
     between_ranks: BetweenRanks | None = None

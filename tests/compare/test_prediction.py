@@ -92,6 +92,8 @@ def test_several_changes_save_no_less_than_the_greatest_and_no_more_than_all_of_
     bounded = {"saving_all_low_ms_per_step": 2.5, "saving_all_high_ms_per_step": 3.4, "saving_all_ms_per_step": 2.9}
     whole = judged(report(*two, **bounded), report(bare=7.0))
     assert (whole.low_ms, whole.high_ms, whole.saving_ms) == (2.5, 3.4, 2.9)
+    most = judged(report(*two, **bounded, likely_saving_all_high_ms_per_step=3.0), report(bare=7.0))
+    assert (most.high_ms, most.saving_ms) == (3.4, None)  # what is likely is not said of all of them
     third = finding("c", (0.1, 0.2), line=60)
     some = judged(report(*two, third, **bounded), report(third, bare=7.0))
     assert (some.low_ms, some.high_ms, some.saving_ms) == (2.1, 3.4, None)

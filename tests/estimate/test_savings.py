@@ -206,6 +206,10 @@ def test_what_a_finding_saves_at_most_is_no_part_of_all_together() -> None:
     made = report(trace([[Work(900), Launch(100), Wait()]] * 4, [1010] * 4))
     assert one_of(made, "OVL303").saving_high_ms_per_step is not None
     assert made.saving_all_ms_per_step is not None and made.saving_all_ms_per_step < 0.2
+    likely_high, most = made.likely_saving_all_high_ms_per_step, made.saving_all_high_ms_per_step
+    bound, step_ms = one_of(made, "OVL303").saving_high_ms_per_step, find_step_ms(made.traces[0])
+    assert likely_high is not None and most is not None and bound is not None and step_ms is not None
+    assert likely_high < 0.3 < bound <= most <= step_ms
 
 
 def test_launches_that_differ_from_step_to_step_say_that_no_graph_can_be_made() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from syncscope.estimate.answers import AHEAD, Saving, give_saving
+from syncscope.estimate.answers import AHEAD, AHEAD_OF_GUESS, Saving, give_saving
 from syncscope.estimate.fit import Fit
 from syncscope.schema.findings import Sketch
 from tests.report import sample
@@ -40,3 +40,14 @@ def test_a_saving_beyond_the_wait_that_is_told_is_explained(idle_ms: float | Non
     saving, after = Saving(5.0, 4.0, 6.0, 5.0), Sketch(step_ms=95.0, lanes=())
     message = give_saving(finding, saving, after, False, Fit(0.0), 100.0).message
     assert message == "the device waits" + AHEAD * said
+
+
+@pytest.mark.parametrize(("likely", "said"), [(5.0, True), (2.1, False), (None, False)])
+def test_a_likely_saving_beyond_the_wait_is_explained_by_what_the_profiler_adds_too(
+    likely: float | None, said: bool
+) -> None:
+    finding = sample.finding("LCH501", "launch-bound", 1, None, message="the device waits")
+    finding = msgspec.structs.replace(finding, idle_ms_per_step=2.0)
+    saving, after = Saving(None, 0.0, 6.0, likely), Sketch(step_ms=95.0, lanes=())
+    message = give_saving(finding, saving, after, False, Fit(0.0, ranged=True), 100.0).message
+    assert message == "the device waits" + AHEAD_OF_GUESS * said

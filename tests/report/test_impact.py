@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from syncscope.report.impact import describe_impact
+from syncscope.report.impact import Gain, describe_impact, measure_all
 from tests.report import sample, sample_run
 
 READ = sample.findings()[0]
@@ -43,3 +43,23 @@ def test_of_a_counted_run_it_says_which_step_is_saved() -> None:
     of_run = msgspec.structs.replace(of_windows, run_saving_ms_per_step=2.0)
     said = [describe_impact(one, sample_run.info()).amount for one in (of_windows, of_run)]
     assert said == ["0.51 ms a recorded step", "2 ms a step of the run"]
+
+
+@pytest.mark.parametrize(
+    ("most", "gain"),
+    [
+        (0.9, Gain(ms=0.5, low=0.1, high=0.8, kind="likely", step_ms=5.1)),
+        (2.0, Gain(ms=2.0, low=0.1, high=2.0, kind="between", step_ms=5.1)),
+        (None, Gain(ms=0.5, low=0.1, high=2.0, kind="likely", step_ms=5.1)),
+    ],
+)
+def test_all_together_are_what_is_likely_unless_half_of_the_most_is_more(most: float | None, gain: Gain) -> None:
+    report = msgspec.structs.replace(
+        sample.report(),
+        saving_all_ms_per_step=None,
+        saving_all_low_ms_per_step=0.1,
+        likely_saving_all_ms_per_step=0.5,
+        likely_saving_all_high_ms_per_step=None if most is None else 0.8,
+        saving_all_high_ms_per_step=most or 2.0,
+    )
+    assert measure_all(report) == gain

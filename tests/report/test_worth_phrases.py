@@ -7,7 +7,7 @@ import pytest
 
 from syncscope.report.finding_phrases import describe_cost, describe_much
 from syncscope.report.impact import describe_impact
-from syncscope.report.worth_phrases import UNTOLD, describe_causes, describe_saving
+from syncscope.report.worth_phrases import UNTOLD, describe_all, describe_causes, describe_saving
 from syncscope.schema.findings import Finding, IdleCause
 from syncscope.schema.report import Replay
 from tests.report import sample
@@ -44,6 +44,29 @@ def test_a_saving_of_a_replay_that_does_not_meet_its_steps_is_told_with_its_rang
     finding = msgspec.structs.replace(finding, saving_high_ms_per_step=0.8)
     assert describe_saving(finding, doubted) == ["saves about 0.51 ms (10 %; 0.2 to 0.8 ms)"]
     assert describe_impact(finding, doubted).words.startswith("saves about 10")
+
+
+AT_MOST = "at most 2.04 ms (40 %)"
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({}, "about 0.51 ms (10 %; 0.1 to 0.8 ms) a step, AT_MOST with those of which only a bound is known"),
+        ({"saving_all_ms_per_step": 0.51}, "0.51 ms (10 %) a step, AT_MOST with those of which only a bound is known"),
+        ({"saving_all_high_ms_per_step": 0.8}, "about 0.51 ms (10 %; 0.1 to 0.8 ms) a step"),
+        ({"likely_saving_all_high_ms_per_step": None}, "about 0.51 ms (10 %; 0.1 to 2.04 ms) a step"),
+        ({"likely_saving_all_ms_per_step": 0.0, "saving_all_low_ms_per_step": 0.0}, "AT_MOST a step"),
+        ({"saving_all_below_drift": True, "saving_all_low_ms_per_step": 0.0}, "AT_MOST a step"),
+        ({"likely_saving_all_ms_per_step": 0.05, "saving_all_low_ms_per_step": 0.01}, "AT_MOST a step"),
+        ({"saving_all_below_drift": True, "likely_saving_all_high_ms_per_step": None}, f"{UNTOLD} a step"),
+    ],
+)
+def test_all_together_say_what_is_likely_and_apart_from_it_the_most(fields: dict[str, Any], says: str) -> None:
+    likely = {"saving_all_low_ms_per_step": 0.1, "likely_saving_all_ms_per_step": 0.51}
+    bounds = {"likely_saving_all_high_ms_per_step": 0.8, "saving_all_high_ms_per_step": 2.04}
+    report = msgspec.structs.replace(sample.report(), **{"saving_all_ms_per_step": None, **likely, **bounds, **fields})
+    assert describe_all(report, "a step") == [f"saves {says.replace('AT_MOST', AT_MOST)}"]
 
 
 def test_an_unknown_saving_is_left_out() -> None:
