@@ -18,6 +18,7 @@ from typing import Any
 
 from syncscope.analysis.engine import Progress
 from syncscope.analysis.rank import Rank, unread
+from syncscope.trace.memory import keep_freed
 
 AHEAD = 2
 """Traces given to each process in advance, so that none waits for the next."""
@@ -96,7 +97,7 @@ class Pool:
     @contextlib.contextmanager
     def _start(self, jobs: int) -> Iterator[ProcessPoolExecutor]:
         """A pool until the block ends. An interrupt does not wait for the tasks under way: it kills their processes."""
-        pool = ProcessPoolExecutor(jobs, mp_context=self._context, initializer=_die_quietly)
+        pool = ProcessPoolExecutor(jobs, mp_context=self._context, initializer=_begin)
         try:
             yield pool
         except BaseException:
@@ -139,6 +140,12 @@ def _interrupted_afterwards() -> Iterator[None]:
         signal.signal(signal.SIGINT, handle)
     if came:
         handle(*came[0])
+
+
+def _begin() -> None:
+    """Runs first in each process. None runs any program but ours."""
+    _die_quietly()
+    keep_freed()
 
 
 def _die_quietly() -> None:

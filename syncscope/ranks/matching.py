@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from typing import NamedTuple
 
 import msgspec
@@ -70,20 +71,26 @@ def _in_order(company: dict[int, Rows]) -> Iterator[Meeting]:
 
 def _part(kind: dict[int, Rows]) -> list[dict[int, Rows]]:
     """Part ranks into those that end these collectives together. Groups that only work in step end theirs together
-    less often, and less closely, than each of them does."""
-    beside = {(one, other): _compare(kind[one], kind[other]) for one in kind for other in kind if one < other}
-    best = {
-        rank: (
-            max((fit.near for pair, fit in beside.items() if fit and rank in pair), default=0.0),
-            min((fit.spread for pair, fit in beside.items() if fit and rank in pair), default=0.0),
-        )
-        for rank in kind
-    }
+    less often, and less closely, than each of them does.
+
+    Two ranks are compared where it matters: of many that end nearly all together, each with the first of them.
+    """
+
+    @cache
+    def beside(one: int, other: int) -> Fit | None:
+        return _compare(kind[one], kind[other])
+
+    @cache
+    def best(rank: int) -> Fit:
+        fits = [fit for other in kind if other != rank and (fit := beside(min(rank, other), max(rank, other)))]
+        return Fit(max((fit.near for fit in fits), default=0.0), min((fit.spread for fit in fits), default=0.0))
 
     def are_one(one: int, other: int) -> bool:
-        fit = beside[min(one, other), max(one, other)]
-        return fit is not None and not any(
-            fit.near < AS_OFTEN * near and fit.spread > AS_CLOSE * spread for near, spread in (best[one], best[other])
+        fit = beside(min(one, other), max(one, other))
+        if fit is None or fit.near >= AS_OFTEN:
+            return fit is not None
+        return not any(
+            fit.near < AS_OFTEN * most.near and fit.spread > AS_CLOSE * most.spread for most in (best(one), best(other))
         )
 
     companies: list[dict[int, Rows]] = []
@@ -119,7 +126,8 @@ def _ended_together(meetings: list[Meeting]) -> list[Meeting]:
     pairs = compare_pairs(meetings)
 
     def together(meeting: Meeting) -> bool:
-        return all(pairs[pair].near(ms, _shortest(meeting)) for pair, ms in differences(meeting).items())
+        shortest = _shortest(meeting)
+        return all(pairs[pair].near(ms, shortest) for pair, ms in differences(meeting).items())
 
     rows: dict[object, list[Meeting]] = {}
     for meeting in meetings:

@@ -13,9 +13,7 @@ import msgspec
 import numpy as np
 
 from syncscope.timeline.intervals import Bools, Ints
-from syncscope.timeline.nesting import Nesting
 from syncscope.timeline.tables import Marks
-from syncscope.trace.sets import different
 
 WARNING_SLACK = 10_000
 """Nanoseconds by which a warning may seem to come before its wait ends, since two clocks are compared. The next wait of
@@ -129,10 +127,10 @@ def match_calls(calls: Marks, ts: Ints, end: Ints, tid: Ints) -> Ints:
 
     ``calls`` are in order of ``ts``, the longest first among equals.
     """
-    around = Nesting(calls.ts, calls.end, calls.tid).innermost(tid, ts, end)
+    around = calls.nesting.innermost(tid, ts, end)
     # The clocks may disagree about what barely fits: then the call that covers the greater part of it.
-    for thread in different(calls.tid):
-        rows = np.flatnonzero(calls.tid == thread)
+    for thread in calls.nesting.threads():
+        rows = calls.nesting.rows(thread)
         begins, ends = calls.ts[rows], calls.end[rows]
         rest = np.flatnonzero((around < 0) & (tid == thread))
         slot = np.searchsorted(begins, ts[rest] + CALL_SLACK, side="right") - 1

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import platform
+from mmap import PAGESIZE
 from pathlib import Path
 
 import msgspec
@@ -17,7 +19,7 @@ from syncscope.analysis.rank import NOTHING_KEPT, Job, Results, analyze_alone
 from syncscope.rules import RULES
 from syncscope.timeline import Timeline
 from syncscope.trace import load
-from tests.analysis import counting, dying
+from tests.analysis import counting, dying, faulting
 from tests.cli import traces
 from tests.estimate.test_peers import drawn
 
@@ -65,6 +67,15 @@ def test_a_trace_that_kills_its_process_is_the_only_one_lost(run: Path, monkeypa
     assert found.report.traces == Local(1).analyze(files, JOB).report.traces
     assert (found.report.unread[0].path, found.report.unread[0].why) == (str(killer), DIED)
     assert calls == [(done, 7) for done in range(1, 8)]
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="asks glibc")
+def test_a_process_keeps_the_memory_that_it_frees() -> None:
+    faults: list[int] = []
+    tasks = [(faulting.count_faults, ())]
+    pool.Pool(1, faulting.__name__).run(tasks, [""], lambda _, rank: faults.append(int(rank[0])), None)
+    assert len(faults) == 1
+    assert faults[0] < faulting.LARGE // PAGESIZE // 10
 
 
 def test_there_are_no_more_processes_than_processors(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from unittest.mock import Mock
 
 import msgspec
+import pytest
 
+from syncscope.ranks import matching
 from syncscope.ranks.matching import find_meetings
 from syncscope.schema.report import Collective, Meetings, TraceInfo
 from tests.report import sample
@@ -54,6 +57,19 @@ def test_one_group_whose_ends_are_less_exact_is_left_whole() -> None:
     ends = [10.0 * number for number in range(20)]
     rough = [end + 0.01 * (number % 3) for number, end in enumerate(ends)]
     assert {ranks for ranks, _ in met(ran(ends), ran(rough), ran(ends))} == {(0, 1, 2)}
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+def test_each_of_many_ranks_is_compared_with_one_of_each_group(groups: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(matching, "_compare", compare := Mock(wraps=matching._compare))
+    found = met(*(ran((FAST, SLOW)[number % groups]) for number in range(40)))
+    assert {ranks for ranks, _ in found} == {tuple(range(first, 40, groups)) for first in range(groups)}
+    assert compare.call_count < groups * 40
+
+
+def test_how_long_the_last_to_come_ran_is_looked_up_once_for_all_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(matching, "_shortest", shortest := Mock(wraps=matching._shortest))
+    assert len(met(*(ran(FAST) for _ in range(10)))) == shortest.call_count == len(FAST)
 
 
 def test_without_a_group_those_of_graphs_are_compared_for_themselves() -> None:
