@@ -20,6 +20,7 @@ from syncscope.rules.base.idle_circumstances import (
     IN_LAUNCHER,
     IN_MODULE,
     ONE_STREAM,
+    OURS,
     RECORDS,
     SPREAD,
     UNSEEN,
@@ -170,6 +171,19 @@ class DeviceStarved(RankRule):
             f"{IN_FIRST} host work",
             "Most of it lies inside of PyTorch's own operators, before kernels that they launch for the first time: a "
             "library may start there, or choose or load them. Record later steps, and see whether it comes back.",
+        ),
+        Advice(
+            f"{UNSEEN} {OURS} host work",
+            "Nothing in the recording names most of the work that the host does there: mark the parts of the step "
+            "(torch.profiler.record_function) and record it with --mode full, or sample the program's Python (py-spy). "
+            "What the next launch does not need can then go to another thread, or to where the device still has work "
+            "queued.",
+        ),
+        Advice(
+            f"{SPREAD} {OURS} host work",
+            "It is spread over what the program marks inside of that: sample its Python (py-spy) to see what the host "
+            "does there. What the next launch does not need can then go to another thread, or to where the device "
+            "still has work queued.",
         ),
         Advice(
             f"{UNSEEN} {BEFORE_FIRST} host work",

@@ -18,6 +18,7 @@ from syncscope.rules.base.idle_circumstances import (
     IN_LAUNCHER,
     IN_MODULE,
     ONE_STREAM,
+    OURS,
     RECORDS,
     SPREAD,
     UNSEEN,
@@ -50,6 +51,15 @@ def test_a_device_idle_for_a_tenth_is_starved():
     assert "40 %" in found[0].message or "41 %" in found[0].message
     assert "): launching " in found[0].message
     assert found[0].site is None
+
+
+def test_of_a_recording_of_ours_the_fix_names_what_profile_can_record() -> None:
+    """It has no Python stacks of what launches, and ``profile`` has no option for them."""
+    scene = mostly_busy(30, 30)
+    (foreign,) = findings(scene, "OVL303")
+    (ours,) = findings(scene.recording(), "OVL303")
+    assert "with_stack=True" in foreign.fix and "--mode full" not in foreign.fix
+    assert "--mode full" in ours.fix and "with_stack" not in ours.fix
 
 
 def test_a_busy_device_is_not():
@@ -153,8 +163,10 @@ def test_every_cause_has_its_fix_and_its_sentence():
         RECORDS,
         SPREAD,
         UNSEEN,
+        f"{SPREAD} {OURS}",
+        f"{UNSEEN} {OURS}",
     )
-    by_circumstance = {DeviceStarved().advise(one, *cause.split()) for one in about for cause in CAUSES}
+    by_circumstance = {DeviceStarved().advise(*one.split(), *cause.split()) for one in about for cause in CAUSES}
     both = DeviceStarved().advise(UNSEEN, BEFORE_FIRST, "host", "work")
     assert {both} | advised | by_circumstance == {one.sentence for one in DeviceStarved.advice}
     assert (len(advised), len(advised | by_circumstance)) == (len(CAUSES), len(CAUSES) + len(about))

@@ -51,6 +51,9 @@ UNSEEN, BEFORE_FIRST, IN_FIRST = "unseen", "before-first", "in-first"
 """The names for host work most of which nothing in the trace names, for such that is before first launches, and for
 what lies in the ops that make them."""
 
+OURS = "of-ours"
+"""Stands for a recording of ``syncscope profile``, which has no Python stacks of what launches."""
+
 SPREAD = "spread"
 """The name for host work that several marks of the program inside of one share."""
 
@@ -93,10 +96,11 @@ def name_host_work(timeline: Timeline) -> list[str]:
     if is_in_ops_that_launch_first(timeline, "host work"):
         return [IN_FIRST]
     found = find_idle_place(timeline, "host work")
+    ours = [OURS] if timeline.trace.recording is not None else []
     if found is None:
-        return [UNSEEN, *([BEFORE_FIRST] if is_before_first_launches(timeline, "host work") else [])]
+        return [UNSEEN, *ours, *([BEFORE_FIRST] if is_before_first_launches(timeline, "host work") else [])]
     if found.spread:
-        return [SPREAD]
+        return [SPREAD, *ours]
     at = found.place.at
     if at is not None and LAUNCHERS.search(at.file):
         return [IN_LAUNCHER]
