@@ -18,7 +18,7 @@ from syncscope.report.impact import LOW, Gain, describe_impact, measure_all, mea
 from syncscope.report.no_change import explain_no_change, is_mostly_unknown
 from syncscope.report.numbers import milliseconds, percent, span
 from syncscope.report.recorded_part import describe_part
-from syncscope.report.runs import holds_collectives_alone, is_counted_only, main_phase
+from syncscope.report.runs import holds_collectives_alone, is_counted_only, is_seldom, main_phase
 from syncscope.report.trace_phrases import label_by_number, label_cause, was_shared
 from syncscope.report.worth_phrases import find_step_ms, outlasts_recorded
 from syncscope.schema.findings import COMPILED, RACES, Finding, is_exposed
@@ -68,7 +68,7 @@ def conclude(report: Report, verdict: Verdict | None = None) -> Conclusion:
     if not report.traces:
         return Conclusion(step="not known", without="none", recorded="nothing", idle="not known: no trace was read")
     found = verdict.unexpected if verdict is not None and verdict.unexpected else choose_findings(report)
-    best = _best(found, report.traces)
+    best = _best(found, report.traces, seldom=verdict is not None)
     if best is not None and verdict is None and _is_guess(best, report.traces[best.trace]):
         best = None
     trace = best.trace if best is not None else _idlest(report.traces)
@@ -103,17 +103,17 @@ def _exceeds(together: Gain, gain: Gain | None) -> bool:
     return gain is None or (gain.step_ms == together.step_ms and gain.ms < together.ms)
 
 
-def _best(found: Sequence[Finding], traces: Sequence[TraceInfo]) -> Finding | None:
+def _best(found: Sequence[Finding], traces: Sequence[TraceInfo], *, seldom: bool) -> Finding | None:
     """The finding to begin with: the first that gains a share of the step that can be told. Where none has a known
-    gain, the first of those of which it is not known; a note is no beginning. Collectives that come before all others
+    gain, the first of those of which it is not known; a note is no beginning, and what was counted in few steps or
+    between them is one only where a gate fails for it (``seldom``). Collectives that come before all others
     are exposed for far longer than those gain (``ordered``)."""
     impacts = [(finding, describe_impact(finding, traces[finding.trace]).level) for finding in found]
     if impacts and impacts[0][1] == "unknown" and impacts[0][0].severity != "note" and is_exposed(impacts[0][0]):
         return impacts[0][0]
     known = next((finding for finding, level in impacts if level in ("wrong", "high", "medium")), None)
-    return known or next(
-        (finding for finding, level in impacts if level == "unknown" and finding.severity != "note"), None
-    )
+    unknown = (finding for finding, level in impacts if level == "unknown" and finding.severity != "note")
+    return known or next((finding for finding in unknown if seldom or not is_seldom(finding, traces)), None)
 
 
 def _is_guess(best: Finding, info: TraceInfo) -> bool:

@@ -71,3 +71,21 @@ def main_phase(run: Run) -> Phase | None:
 def phase_of(finding: Finding, traces: Sequence[TraceInfo]) -> Phase | None:
     """The phase that a finding is in; ``None`` where its run was not looked at."""
     return find_phase(traces[finding.trace].run, finding.phase) if finding.trace < len(traces) else None
+
+
+SELDOM = 0.05
+"""Occurrences a step below which what no window recorded says little of a step."""
+
+
+def is_outside_steps(finding: Finding, traces: Sequence[TraceInfo]) -> bool:
+    """Whether a finding was only counted, in a phase without steps."""
+    phase = phase_of(finding, traces)
+    return finding.site_source == "count" and phase is not None and not phase.steps
+
+
+def is_seldom(finding: Finding, traces: Sequence[TraceInfo]) -> bool:
+    """Whether a finding was only counted, beside steps that were recorded, and outside of steps or in few of them."""
+    if finding.site_source != "count" or is_counted_only(traces[finding.trace]):
+        return False
+    often = finding.run_per_step
+    return is_outside_steps(finding, traces) or (often is not None and often < SELDOM)

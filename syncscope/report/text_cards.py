@@ -20,7 +20,7 @@ from syncscope.report.finding_phrases import (
 from syncscope.report.impact import LOW, Impact, Level, describe_impact, measure_gain
 from syncscope.report.numbers import count, size
 from syncscope.report.run_phrases import describe_source
-from syncscope.report.runs import phase_of
+from syncscope.report.runs import is_outside_steps
 from syncscope.report.text_lines import line, place
 from syncscope.report.trace_phrases import label_by_number
 from syncscope.report.view import MOST_CARDS, View
@@ -108,8 +108,7 @@ def _find_kind(card: Card, report: Report) -> Kind:
     """Where a card is shown: by what it saves, and whether that can be told."""
     finding, info = card.lead, report.traces[card.lead.trace]
     level = describe_impact(finding, info).level
-    phase = phase_of(finding, report.traces)
-    if level == "unknown" and finding.site_source == "count" and phase is not None and not phase.steps:
+    if level == "unknown" and is_outside_steps(finding, report.traces):
         return "outside"
     return "small" if level == "low" or _blocks_little(finding, info) else "whole"
 

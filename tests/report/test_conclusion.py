@@ -236,6 +236,23 @@ def test_of_a_run_that_was_only_counted_the_step_of_the_run_is_told() -> None:
     assert said["step"] == "98.1 ms (of the run); what the first change saves is not known"
 
 
+@pytest.mark.parametrize(
+    ("phase", "per_step", "first"),
+    [("train", 3 / 412, False), ("epoch end", 2.0, False), ("train", 0.5, True), ("evaluate", 3.0, True)],
+)
+def test_what_was_counted_in_few_steps_or_between_them_is_no_beginning(
+    phase: str, per_step: float, first: bool
+) -> None:
+    counted = sample_run.rate(sample_run.counted_only(), per_step, 3, phase=phase)
+    report = sample_run.report([sample_run.info()], [counted])
+    assert conclude(report).change.startswith("train.py:80") is first
+    assert conclude(report).change.startswith("no change is known to save 1 % of the step") is not first
+    failing = conclude(report, Verdict(gate=("SYN100",), unexpected=(counted,)))
+    assert failing.change.startswith("train.py:80")
+    alone = conclude(sample_run.report([sample_run.only_counted()], [counted]))
+    assert alone.change.startswith("train.py:80")
+
+
 def test_the_findings_that_fail_a_gate_come_before_all_others() -> None:
     copy = sample.findings()[1]
     said = lines(*sample.findings(), verdict=Verdict(gate=("CPY201",), unexpected=(copy,)))
