@@ -120,7 +120,7 @@ def _format(
 ) -> list[str]:
     if _is_nothing(high):
         return ["nothing: the step gets no shorter"]
-    if ms is not None:
+    if ms is not None and (high is None or not _is_nothing(ms)):
         return [f"{milliseconds(ms)}{_of_step(ms, step_ms)}"]
     if low is None or high is None:
         return []

@@ -30,6 +30,10 @@ def saved(**fields: Any) -> Finding:
             "about 0.51 ms (10 %; 0 to 1.5 ms)",
         ),
         ({"saving_low_ms_per_step": 0.0, "saving_high_ms_per_step": 1.53}, "at most 1.53 ms (30 %)"),
+        (
+            {"saving_ms_per_step": 0.0, "saving_low_ms_per_step": 0.0, "saving_high_ms_per_step": 1.53},
+            "at most 1.53 ms (30 %)",
+        ),
         ({"saving_low_ms_per_step": 0.0, "saving_high_ms_per_step": 0.0}, "nothing: the step gets no shorter"),
         ({"saving_ms_per_step": 0.001, "saving_high_ms_per_step": 0.05, "saving_below_drift": True}, UNTOLD),
     ],
@@ -59,6 +63,15 @@ AT_MOST = "at most 2.04 ms (40 %)"
         ({"likely_saving_all_ms_per_step": 0.0, "saving_all_low_ms_per_step": 0.0}, "AT_MOST a step"),
         ({"saving_all_below_drift": True, "saving_all_low_ms_per_step": 0.0}, "AT_MOST a step"),
         ({"likely_saving_all_ms_per_step": 0.05, "saving_all_low_ms_per_step": 0.01}, "AT_MOST a step"),
+        (
+            {
+                "saving_all_ms_per_step": 0.0,
+                "likely_saving_all_ms_per_step": 0.0,
+                "saving_all_low_ms_per_step": 0.0,
+                "likely_saving_all_high_ms_per_step": None,
+            },
+            "AT_MOST a step",
+        ),
         ({"saving_all_below_drift": True, "likely_saving_all_high_ms_per_step": None}, f"{UNTOLD} a step"),
     ],
 )
