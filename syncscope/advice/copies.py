@@ -38,7 +38,8 @@ READ = Advice(
 STACK = Advice(
     "",
     "Stack them into one buffer where they are made (torch.stack on the host, or one slice each of a buffer "
-    "pinned once), copy that with non_blocking=True, and split it on the device (unbind, views).",
+    "pinned once), copy that with non_blocking=True, and split it on the device (unbind, views). What is the same in "
+    "each step, such as a table, is copied once, outside of the loop.",
     before="parts = [part.to('cuda') for part in parts]",
     after="""
     torch.stack(parts, out=pinned)   # made once with pin_memory=True
