@@ -31,6 +31,9 @@ WAIT_NS = 2_000
 """What a moment costs, and one of a wait, which costs 0.7 µs in steps that are counted and 3 µs in others: see
 ``benchmarks/stamps.py``."""
 
+OPERATOR_NS = 2_000
+"""What it costs that warnings are off in a call of an operator by its name."""
+
 MOST_SHARE = 0.01
 """Of a step that stamps may take."""
 
@@ -62,6 +65,8 @@ class HostMoments:
         self._step_began: int | None = None
         self._patches = Patches(torch)
         self._operators: CallWrappers | None = None
+        self._called = 0
+        """Operators that were called by their names since."""
 
     def open(self, *, stamps: bool = True) -> None:
         """Follow this thread; without ``stamps`` only the batches that it takes."""
@@ -78,8 +83,12 @@ class HostMoments:
         self._listening = True
         sync_debug_mode.listen(self._torch, self._waited)
         # Counting may rest from now on, and then its wrappers pass calls on.
-        self._operators = CallWrappers(self._torch, lambda name, start_ns, frame: None, sync_debug_mode)
+        self._called = 0
+        self._operators = CallWrappers(self._torch, self._count_operator, sync_debug_mode)
         self._operators.open_operators()
+
+    def _count_operator(self, name: str, start_ns: int, frame: FrameType) -> None:
+        self._called += 1
 
     def close(self) -> None:
         """Undo ``open``. Does nothing unless open."""
@@ -107,7 +116,7 @@ class HostMoments:
         others = (len(moments) - waits) * MOMENT_NS
         if others > MOST_SHARE * length_ns or len(moments) >= MOST:
             self._stop_stamping()
-        elif self._listening and others + waits * WAIT_NS > MOST_SHARE * length_ns:
+        elif self._listening and others + waits * WAIT_NS + self._called * OPERATOR_NS > MOST_SHARE * length_ns:
             self._stop_listening()
 
     # What ``Signals`` calls.
@@ -178,6 +187,6 @@ class HostMoments:
     def _stop_listening(self) -> None:
         if self._listening:
             self._listening = False
+            sync_debug_mode.unlisten(self._waited)
             if self._operators is not None:
                 self._operators.close()
-            sync_debug_mode.unlisten(self._waited)

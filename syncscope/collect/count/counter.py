@@ -286,6 +286,7 @@ class Counter(Counted):
         if account.on:
             state.counted_ns += elapsed
             state.block_counted_ns += elapsed
+            state.heard_ns += elapsed
             state.on_ns += without_cost(elapsed, elapsed, cost)[0]
         else:
             state.missed_ns += elapsed
@@ -423,8 +424,12 @@ class Counter(Counted):
             paused = allowed <= 0
         if paused != self._paused:
             for each in list(self.tally.phases.values()):
+                between = each is not state and each.told_at_begin
+                if between and not paused:
+                    each.go_on_elsewhere()
+                    continue
                 self._end_block(each)
-                if each is not state and each.told_at_begin:
+                if between:
                     continue
                 if paused:
                     each.cut_step()

@@ -166,7 +166,10 @@ class PhaseTally(Weights):
         if self.stepless:
             return Sampled(of_time=self.of_time)
         here = max(self.phase.steps - self.since, 0)
-        told = self.told(self.phase.steps - self.first, here * counting, here * (not counting), self.lacking)
+        told = self.told(
+            self.phase.steps - self.first, here * counting, here * (not counting), self.lacking,
+            int(self.told_at_begin and self.counts),
+        )  # fmt: skip
         lasting_ns = self._without_cost() if self.lasting_step is not None else (0.0, 0.0)
         return told._replace(
             of_cut=self._cut_parts.scale(),
@@ -197,8 +200,9 @@ class PhaseTally(Weights):
 
     @property
     def counts(self) -> bool:
-        """Whether the steps of this block are counted: of what was spent in this phase, hardly anything was missed."""
-        return self.sampling.on and self.block_counted_ns > 0 and MISSED * self.missed_ns <= self.block_counted_ns
+        """Whether the steps since the last one that ended are counted: of what was spent in them, hardly anything was
+        missed."""
+        return self.sampling.on and self.heard_ns > 0 and MISSED * self.missed_ns <= self.heard_ns
 
     @property
     def told_at_begin(self) -> bool:
@@ -257,13 +261,17 @@ class PhaseTally(Weights):
             place.cut_step()
         self.parts += 1
         self.cuts += 1
-        whole = step - self._on_first
+        whole = max(step - self._on_first, 0)
         counted_ns = self.on_ns - whole * self.sampling.averages.length
         self._cut_parts.cut(max(counted_ns, self.on_ns / (whole + 1)), self.block_ns)
 
     def go_on(self) -> None:
         """Counting goes on with the step that begins, or with what is left of one that is under way."""
         self._on_first, self.on_ns = self.phase.steps, 0.0
+
+    def go_on_elsewhere(self) -> None:
+        """Counting goes on while the program is in another phase. The last step was missed, as far as it was."""
+        self._on_first, self.on_ns = self.phase.steps + 1, 0.0
 
     def skip_step(self) -> None:
         """Counting goes on, in the middle of a step of this phase: it is counted from the next one on."""
@@ -291,7 +299,7 @@ class PhaseTally(Weights):
         self.weigh(counted, left_out)
         if not steps:
             return
-        self.missed_ns = 0
+        self.heard_ns = self.missed_ns = 0
         self._cut_parts.end(steps, self.block_ns)
         if self.lasting_step is not None:
             self._lasting_parts.add(*self._without_cost())
@@ -303,7 +311,7 @@ class PhaseTally(Weights):
     def begin_block(self, step: int | None = None) -> None:
         """Counting begins anew, with ``step``, or the one that is known to be under way."""
         self.block_first = self.phase.steps if step is None else step
-        self.block_ns = self.block_counted_ns = self.missed_ns = 0
+        self.block_ns = self.block_counted_ns = self.heard_ns = self.missed_ns = 0
         self._on_first, self.on_ns = self.block_first, 0.0
         self.block_followed_ns = 0.0
         self.block_cost_ns = self.block_gate_ns = 0.0

@@ -93,12 +93,14 @@ class Weights:
             gap = most
         self._usual_gap += GAP_MEMORY * (gap / counted - self._usual_gap)
 
-    def told(self, every: int, counted: int, left_out: int, lacking: int = 0) -> Sampled:
+    def told(self, every: int, counted: int, left_out: int, lacking: int = 0, under_way: int = 0) -> Sampled:
         """What the counted steps tell of ``every`` step. Those since the last block were ``counted``, or ``left_out``;
-        ``lacking`` of all that were seemed to be. Steps that stand for themselves are no part of it."""
+        ``lacking`` of all that were seemed to be, and so many that are ``under_way`` stand for others already. Steps
+        that stand for themselves are no part of it."""
         left_out += lacking
         alone = self._alone + counted * (self.weight == ITSELF)
-        pending = counted * max(self.weight - 1, 0.0)
+        beside_one = max(self.weight - 1, 0.0)
+        pending = max(min((counted + under_way) * beside_one, self._owed), counted * beside_one)
         steps, told = every - alone, self._beside + pending
         untold = self.skipped + self._owed - pending + left_out
         share = beside = 1.0

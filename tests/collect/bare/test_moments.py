@@ -214,6 +214,10 @@ def test_where_counting_rests_an_operator_runs_without_warnings_which_would_be_p
         one.open()
         sync_debug_mode.mute(counts)
         assert (mode[0], operator()(), mode[0]) == (1, 0, 1)
+        one.afford((), 1_000_000)
+        assert mode[0] == 1
+        one.afford((), 100_000)  # it takes more than its share, so nothing listens any more
+        assert mode[0] == 0
         one.close()
         assert operator()() == mode[0] == 0
     finally:

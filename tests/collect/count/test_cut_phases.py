@@ -97,6 +97,49 @@ def test_steps_that_were_missed_are_like_those_that_lasted_where_none_was_counte
     assert abs(read.estimate - 12_000) <= 2 * read.variance**0.5
 
 
+def evaluate_between(run: Run, rounds: int, waits: int, length_ms: int, price_ns: int) -> Phase:
+    """After each ten steps of training an evaluation of one step with so many waits. Returns its phase."""
+    train, evaluate = Phase(1), Phase(2, "evaluate")
+    for _ in range(rounds):
+        run.enter(train)
+        for _ in range(10):
+            work(run, 2, 20 * MS, price_ns)
+            run.step()
+        run.enter(evaluate)
+        run.step()
+        work(run, waits, length_ms * MS, price_ns)
+    run.counter.close()
+    return evaluate
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_step_that_was_missed_or_cut_is_not_taken_for_a_whole_one(seed: int) -> None:
+    """Counting goes on in the training that follows, before anybody tells the end of the step."""
+    with running(random.Random(seed).random, replace(PRICES, warning=100_000.0)) as run:
+        evaluate = evaluate_between(run, rounds=200, waits=50, length_ms=20, price_ns=100_000)
+        (read,) = (each for each in run.counter.waits() if each.phase == 2)
+        whole = run.counter.counted_steps(evaluate)
+        parts = run.counter.tally.phases[2].parts
+    assert 50 * whole <= read.count
+    assert whole + parts <= evaluate.steps
+    assert read.estimate == pytest.approx(10_000, rel=0.25)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_last_step_stands_for_no_more_than_were_left_out(seed: int) -> None:
+    """It has no end, as nothing follows it, and stands for many others."""
+    with running(random.Random(seed).random, replace(PRICES, warning=6_000.0)) as run:
+        train, evaluate = Phase(1), Phase(2, "evaluate")
+        for _ in range(60):
+            train_for(run, train, 20, 2, 20 * MS)
+            run.enter(evaluate)
+            run.step()
+            work(run, 2_000, 100 * MS, 6_000)
+        run.counter.close()
+        (read,) = (each for each in run.counter.waits() if each.phase == 2)
+    assert read.estimate == pytest.approx(120_000, rel=0.25)
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_where_no_step_could_be_counted_whole_all_are_told_by_parts_of_some(seed: int) -> None:
     with running(random.Random(seed).random, replace(PRICES, warning=400_000.0)) as run:
