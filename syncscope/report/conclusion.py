@@ -68,7 +68,7 @@ def conclude(report: Report, verdict: Verdict | None = None) -> Conclusion:
     if not report.traces:
         return Conclusion(step="not known", without="none", recorded="nothing", idle="not known: no trace was read")
     found = verdict.unexpected if verdict is not None and verdict.unexpected else choose_findings(report)
-    best = _best(found, report.traces, seldom=verdict is not None)
+    best = _best(found, report.traces, seldom=verdict is not None and bool(verdict.unexpected))
     if best is not None and verdict is None and _is_guess(best, report.traces[best.trace]):
         best = None
     trace = best.trace if best is not None else _idlest(report.traces)

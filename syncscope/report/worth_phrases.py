@@ -50,9 +50,13 @@ def describe_all(report: Report, step: str) -> list[str]:
     step_ms, ms = find_step_ms(info) if info else None, _if_firm(report.saving_all_ms_per_step, info)
     low, most = report.saving_all_low_ms_per_step, report.saving_all_high_ms_per_step
     likely, high = report.likely_saving_all_ms_per_step, report.likely_saving_all_high_ms_per_step
+    if _is_nothing(most):
+        return ["saves nothing: the step gets no shorter"]
     bounded = high is not None and most is not None and milliseconds(most) != milliseconds(high)
     if report.saving_all_below_drift and not bounded and not _is_nothing(most if high is None else high):
         return [f"saves {UNTOLD} {step}"]
+    if ms is not None and _is_nothing(ms) and not _is_nothing(most):
+        ms = None
     if ms is None and likely is not None and likely < max(UNDER * (step_ms or 0.0), NOTHING):
         likely, low = None, 0.0
     if report.saving_all_below_drift or (likely if ms is None else ms) is None:
@@ -120,7 +124,7 @@ def _format(
 ) -> list[str]:
     if _is_nothing(high):
         return ["nothing: the step gets no shorter"]
-    if ms is not None and (high is None or not _is_nothing(ms)):
+    if ms is not None:
         return [f"{milliseconds(ms)}{_of_step(ms, step_ms)}"]
     if low is None or high is None:
         return []

@@ -173,9 +173,15 @@ class DeviceStarved(RankRule):
             "library may start there, or choose or load them. Record later steps, and see whether it comes back.",
         ),
         Advice(
+            f"{UNSEEN} {OURS} {BEFORE_FIRST} host work",
+            "Nothing in the recording names most of the work that the host does there, and most of it comes before "
+            "kernels that are launched for the first time: they may be loaded, compiled or chosen then. Record later "
+            "steps (--warmup), and see whether it comes back.",
+        ),
+        Advice(
             f"{UNSEEN} {OURS} host work",
             "Nothing in the recording names most of the work that the host does there: mark the parts of the step "
-            "(torch.profiler.record_function) and record it with --mode full, or sample the program's Python (py-spy). "
+            "(torch.profiler.record_function), which --mode full records, or sample the program's Python (py-spy). "
             "What the next launch does not need can then go to another thread, or to where the device still has work "
             "queued.",
         ),

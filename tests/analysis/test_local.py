@@ -70,6 +70,7 @@ def test_a_trace_that_kills_its_process_is_the_only_one_lost(run: Path, monkeypa
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="asks glibc")
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="needs glibc, which is asked to keep memory")
 def test_a_process_keeps_the_memory_that_it_frees() -> None:
     faults: list[int] = []
     tasks = [(faulting.count_faults, ())]

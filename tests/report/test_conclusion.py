@@ -249,6 +249,8 @@ def test_what_was_counted_in_few_steps_or_between_them_is_no_beginning(
     assert conclude(report).change.startswith("no change is known to save 1 % of the step") is not first
     failing = conclude(report, Verdict(gate=("SYN100",), unexpected=(counted,)))
     assert failing.change.startswith("train.py:80")
+    passing = conclude(report, Verdict(gate=("SYN100",)))
+    assert passing.change == conclude(report).change
     alone = conclude(sample_run.report([sample_run.only_counted()], [counted]))
     assert alone.change.startswith("train.py:80")
 

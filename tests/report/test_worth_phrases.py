@@ -30,10 +30,6 @@ def saved(**fields: Any) -> Finding:
             "about 0.51 ms (10 %; 0 to 1.5 ms)",
         ),
         ({"saving_low_ms_per_step": 0.0, "saving_high_ms_per_step": 1.53}, "at most 1.53 ms (30 %)"),
-        (
-            {"saving_ms_per_step": 0.0, "saving_low_ms_per_step": 0.0, "saving_high_ms_per_step": 1.53},
-            "at most 1.53 ms (30 %)",
-        ),
         ({"saving_low_ms_per_step": 0.0, "saving_high_ms_per_step": 0.0}, "nothing: the step gets no shorter"),
         ({"saving_ms_per_step": 0.001, "saving_high_ms_per_step": 0.05, "saving_below_drift": True}, UNTOLD),
     ],

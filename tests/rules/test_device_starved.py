@@ -165,6 +165,7 @@ def test_every_cause_has_its_fix_and_its_sentence():
         UNSEEN,
         f"{SPREAD} {OURS}",
         f"{UNSEEN} {OURS}",
+        f"{UNSEEN} {OURS} {BEFORE_FIRST}",
     )
     by_circumstance = {DeviceStarved().advise(*one.split(), *cause.split()) for one in about for cause in CAUSES}
     both = DeviceStarved().advise(UNSEEN, BEFORE_FIRST, "host", "work")
