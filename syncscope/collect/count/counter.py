@@ -25,10 +25,9 @@ from syncscope.collect.count.phase import Nowhere, Phase, Tracker
 from syncscope.collect.count.phase_tally import FRESH_NS, PhaseTally
 from syncscope.collect.count.prices import measure
 from syncscope.collect.count.sampling import Draw
+from syncscope.collect.count.switch import Switch
 from syncscope.collect.count.tally import WAITING_CALLS, Tally
-from syncscope.collect.count.wrappers import CountingWrappers
 from syncscope.collect.sites.stacks import Stacks
-from syncscope.collect.sites.sync_debug import sync_debug_mode
 from syncscope.collect.sites.threads import Threads
 from syncscope.schema.recording import SiteEvent
 
@@ -40,9 +39,6 @@ SELDOM_INSIDE = ("evaluate", "generate", "rollout", "checkpoint")
 
 REST = 0.25
 """The part of what last steps of stays may take that such a rest may take: it lacks in the evaluations themselves."""
-
-MOST_OUTS = 450 if sys.version_info >= (3, 13) else sys.maxsize
-"""Once wrappers were taken out so often, they stay in, except for windows. See ``sampling.FREE_OUTS``."""
 
 
 class Counter(Counted):
@@ -72,11 +68,9 @@ class Counter(Counted):
         self._threads = threads
         self._tracker = tracker
         self._prices = prices
-        self._switches = self._outs = 0
-        self._in = False
-        """The wrappers are in, ..."""
+        self._switch = Switch(torch, self.tally, account)
         self._passing_ns = 0.0
-        """... and passing through them took so long in the steps since the last counted one."""
+        """Passing through the wrappers took so long in the steps since the last counted one."""
         self._paused = False
         self._followed_ns = tracker.followed_ns
         """What following took until ``_mark``."""
@@ -86,26 +80,22 @@ class Counter(Counted):
         """Phase and step at the last ``tick``, ..."""
         self._ticked_ns = 0
         """... and when a ``tick`` first saw them."""
-        self._wrappers = CountingWrappers(torch, self.tally, self._account, sync_debug_mode)
-        self._wrappers.warnings = self.tally.warned
 
     @property
     def missing(self) -> tuple[str, ...]:
         """The entry points that this version of PyTorch lacks, so that their calls are not counted."""
-        return tuple(self._wrappers.missing)
+        return self._switch.missing
 
     def open(self) -> None:
         try:
-            sync_debug_mode.listen(self._torch, self.tally.seen)
-            self._wrappers.open()
-            self._opened = self._account.on = self._in = True
+            self._switch.open()
+            self._opened = True
             if self._prices is None:
-                self._prices = measure(self._scratch(), self._switch_mode)
+                self._prices = measure(self._scratch(), self._switch.set_mode)
                 self._account.set_prices(self._prices)
         except BaseException:
-            self._opened = self._account.on = self._in = False
-            self._wrappers.close()
-            sync_debug_mode.unlisten(self.tally.seen)
+            self._opened = False
+            self._switch.close()
             raise
         self._mark = self._clock()
         self._bins = Bins(self._mark)
@@ -122,10 +112,9 @@ class Counter(Counted):
         self._settle()
         for state in list(self.tally.phases.values()):
             self._end_block(state)
-        self._opened = self._account.on = self._in = False
+        self._opened = self._account.on = False
         _open.discard(self)
-        self._wrappers.close()
-        sync_debug_mode.unlisten(self.tally.seen)
+        self._switch.close()
 
     # What the collector calls.
 
@@ -192,8 +181,9 @@ class Counter(Counted):
             self._end_block(state)
         self._suspended = True
         self._entered = [(time.time_ns(), self._state.phase.number)]
-        self._switch(False)
-        self._take_out()
+        if self._account.on:
+            self._switch.turn(False)
+        self._switch.take_out(for_window=True)
 
     def resume(self) -> None:
         if not self._suspended:
@@ -325,7 +315,7 @@ class Counter(Counted):
         account.book_block(self._clock() - begin)
         in_the_way = self._paused or (sampling.out and not sampling.on)
         if in_the_way and self._passing_ns + sampling.left * sampling.averages.gate > 2 * account.prices.out:
-            self._take_out()
+            self._switch.take_out(for_window=self._suspended)
 
     def _count_rest(self, state: PhaseTally) -> bool:
         """The program is back in the midst of a step, after an evaluation, say. Count the rest of it by itself: what is
@@ -358,7 +348,7 @@ class Counter(Counted):
             cost /= share or 1.0  # the rest would have cost as much
         if state.block_counted_ns:
             self._passing_ns = 0.0
-        elif self._in:
+        elif self._switch.wrapped:
             passing_ns = steps * sampling.averages.gate
             account.cost_ns += passing_ns
             self._passing_ns += passing_ns
@@ -369,7 +359,7 @@ class Counter(Counted):
             cost,
             state.block_gate_ns,
             prices=account.prices,
-            outs=self._outs,
+            outs=self._switch.outs,
             spare_ns=spare,
             share=share,
             followed_ns=state.block_followed_ns,
@@ -433,36 +423,16 @@ class Counter(Counted):
                 else:
                     each.skip_step()
         self._paused = paused
-        self._switch(sampling.on and not self._paused)
+        on = sampling.on and not self._paused
+        # Another thread may have closed or suspended this meanwhile.
+        if on != self._account.on and self._opened and not (on and self._suspended):
+            self._switch.turn(on)
 
     def _over(self) -> None:
         """More was spent than is allowed, as far as was known at the last step. Stop for a while if that is so."""
         self._settle()
         self._apply(self._state)
         self._state.cut |= self._paused
-
-    def _switch(self, on: bool) -> None:
-        account = self._account
-        if account.on == on or not self._opened or (on and self._suspended):  # by another thread, meanwhile
-            return
-        account.on = on
-        account.cost_ns += account.prices.switch / 2
-        self._switches += 1
-        self._switch_mode(on)
-        if on and not self._in:
-            self._in = True
-            self._wrappers.put_in()
-
-    def _switch_mode(self, on: bool) -> None:
-        (sync_debug_mode.unmute if on else sync_debug_mode.mute)(self.tally.seen)
-
-    def _take_out(self) -> None:
-        """Leave nothing of ours in the way, where passing through it would cost more than this."""
-        if self._in and not self._account.on and (self._suspended or self._outs < MOST_OUTS):
-            self._in = False
-            self._outs += 1
-            self._account.cost_ns += self._account.prices.out * (not self._suspended)
-            self._wrappers.take_out()
 
     def _scratch(self) -> Counter:
         """A counter that counts nowhere, to be timed."""
@@ -475,9 +445,8 @@ class Counter(Counted):
 
     def _forget_in_child(self) -> None:
         """Count nothing in a forked child. Its copy of the program goes on as if we had never been there."""
-        self._opened = self._account.on = self._in = False
-        self._wrappers.close()
-        sync_debug_mode.mute(self.tally.seen)
+        self._opened = False
+        self._switch.forget()
 
 
 _open: weakref.WeakSet[Counter] = weakref.WeakSet()
