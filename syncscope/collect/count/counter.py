@@ -7,7 +7,6 @@ other threads count as well. There is no lock: two threads that count at the sam
 
 from __future__ import annotations
 
-import bisect
 import math
 import os
 import sys
@@ -26,13 +25,11 @@ from syncscope.collect.count.phase_tally import FRESH_NS, PhaseTally
 from syncscope.collect.count.prices import measure
 from syncscope.collect.count.sampling import Draw
 from syncscope.collect.count.switch import Switch
-from syncscope.collect.count.tally import WAITING_CALLS, Tally
+from syncscope.collect.count.tally import Tally
+from syncscope.collect.count.window_events import WindowEvents
 from syncscope.collect.sites.stacks import Stacks
 from syncscope.collect.sites.threads import Threads
 from syncscope.schema.recording import SiteEvent
-
-MOST_ENTERED = 10_000
-"""Changes of phase inside of one window that are told apart."""
 
 SELDOM_INSIDE = ("evaluate", "generate", "rollout", "checkpoint")
 """Phases in the midst of another one's step, after which the rest of that is counted."""
@@ -74,8 +71,7 @@ class Counter(Counted):
         self._paused = False
         self._followed_ns = tracker.followed_ns
         """What following took until ``_mark``."""
-        self._entered: list[tuple[int, int]] = []
-        """When, by ``time.time_ns``, the program entered which phase while this was suspended."""
+        self._window_events = WindowEvents(self.tally, threads)
         self._ticked = -1, -1
         """Phase and step at the last ``tick``, ..."""
         self._ticked_ns = 0
@@ -139,8 +135,8 @@ class Counter(Counted):
         if before.number in self.tally.phases:
             self.tally.phases[before.number].leave(after.number, self._mark, self._account.prices, self._paused)
         self._state = self.tally.of(after)
-        if self._suspended and len(self._entered) < MOST_ENTERED:
-            self._entered.append((time.time_ns(), after.number))
+        if self._suspended:
+            self._window_events.enter(after.number)
         rest = False
         if self._state.stepless:
             self._state.begin_block()  # each time that the program enters it is one
@@ -180,7 +176,7 @@ class Counter(Counted):
         for state in list(self.tally.phases.values()):
             self._end_block(state)
         self._suspended = True
-        self._entered = [(time.time_ns(), self._state.phase.number)]
+        self._window_events.begin(self._state.phase.number)
         if self._account.on:
             self._switch.turn(False)
         self._switch.take_out(for_window=True)
@@ -226,30 +222,11 @@ class Counter(Counted):
         self._apply(state, begins=lasting)
 
     def add_window(self, phase: Phase, events: Sequence[SiteEvent], boundaries_ns: Sequence[int]) -> None:
-        """Add the events of a window that has just recorded steps of ``phase``, which was suspended meanwhile. Those of
-        phases inside of them, such as an evaluation between two epochs, are not the steps' own; those of phases without
-        steps, such as a checkpoint, are added to these."""
-        steps = len(boundaries_ns) - 1
-        state = self.tally.of(phase)
+        """Add the events of a window that has just recorded steps of ``phase``, which was suspended meanwhile."""
+        state, steps = self.tally.of(phase), len(boundaries_ns) - 1
         state.counted_steps += steps
         state.skipped -= steps  # ``resume`` adds them again, with those of steps that no window counted
-        names = self._threads.names()
-        first = max(phase.steps - steps, 0)
-        for event in events:
-            if event.kind != "warning" and event.name not in WAITING_CALLS:
-                continue
-            step = bisect.bisect_left(boundaries_ns, event.end_ns) - 1
-            where = self._phase_at(event.end_ns)
-            inside = self.tally.phases.get(phase.number if where is None else where)
-            if inside is state and 0 <= step <= steps:
-                self.tally.add_event(state, event, first + step, names.get(str(event.tid)))
-            elif inside is not None and inside is not state and inside.stepless:
-                self.tally.add_event(inside, event, inside.phase.steps, names.get(str(event.tid)))
-
-    def _phase_at(self, time_ns: int) -> int | None:
-        """The number of the phase that the program was in at that time of a window; ``None`` before it."""
-        at = bisect.bisect_right(self._entered, time_ns, key=lambda entered: entered[0]) - 1
-        return self._entered[at][1] if at >= 0 else None
+        self._window_events.add(state, events, boundaries_ns)
 
     # Steps, phases and costs.
 
