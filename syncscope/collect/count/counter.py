@@ -17,11 +17,12 @@ from typing import Any
 
 from syncscope.collect.count.account import Account, Prices
 from syncscope.collect.count.bins import Bins
+from syncscope.collect.count.choice import Choice
 from syncscope.collect.count.counted import Counted
 from syncscope.collect.count.operators import in_operator
 from syncscope.collect.count.parts import without_cost
 from syncscope.collect.count.phase import Nowhere, Phase, Tracker
-from syncscope.collect.count.phase_tally import FRESH_NS, PhaseTally
+from syncscope.collect.count.phase_tally import PhaseTally
 from syncscope.collect.count.prices import measure
 from syncscope.collect.count.sampling import Draw
 from syncscope.collect.count.switch import Switch
@@ -66,8 +67,7 @@ class Counter(Counted):
         self._tracker = tracker
         self._prices = prices
         self._switch = Switch(torch, self.tally, account)
-        self._passing_ns = 0.0
-        """Passing through the wrappers took so long in the steps since the last counted one."""
+        self._choice = Choice(self.tally, account, self._switch)
         self._paused = False
         self._followed_ns = tracker.followed_ns
         """What following took until ``_mark``."""
@@ -243,7 +243,7 @@ class Counter(Counted):
         cost = account.settle(elapsed, state.rare)
         account.cost_ns += account.prices.settle + followed
         account.followed_ns += followed
-        if not state.rare and self._is_rare(state):  # what the others left is spent first
+        if not state.rare and self._choice.is_rare(state):  # what the others left is spent first
             account.rare_ns += min(max(-account.allow(0), 0.0), cost, account.rare_left_ns)
         state.block_followed_ns += followed
         state.block_ns += elapsed
@@ -276,7 +276,7 @@ class Counter(Counted):
         if sampling.counts_last:
             sampling.end_last(0.0 if self._paused else state.block_cost_ns)
         elif not last or steps >= sampling.left:
-            self._choose_block(state, 0 if lasting else steps)
+            self._choice.choose_block(state, 0 if lasting else steps, self._paused)
         else:
             sampling.left -= steps
         state.begin_block()
@@ -285,13 +285,13 @@ class Counter(Counted):
             state.stand_for_itself()
         else:
             state.choose_weight()
-            self._postpone(state)
+            self._choice.postpone(state)
         self._apply(self._state, begins=state is self._state)
         if self._paused and sampling.on and state is self._state and not state.stepless:
-            self._stay_paused(state)
+            self._choice.stay_paused(state)
         account.book_block(self._clock() - begin)
         in_the_way = self._paused or (sampling.out and not sampling.on)
-        if in_the_way and self._passing_ns + sampling.left * sampling.averages.gate > 2 * account.prices.out:
+        if in_the_way and self._choice.passing_ns + sampling.left * sampling.averages.gate > 2 * account.prices.out:
             self._switch.take_out(for_window=self._suspended)
 
     def _count_rest(self, state: PhaseTally) -> bool:
@@ -314,80 +314,10 @@ class Counter(Counted):
         state.begin_rest(self._mark)
         return True
 
-    def _choose_block(self, state: PhaseTally, steps: int) -> None:
-        """Choose whether the next block is counted, as far as the one of so many ``steps`` tells that is over. One that
-        lasted tells nothing of others."""
-        account, sampling = self._account, state.sampling
-        length, cost = state.block_ns, state.block_cost_ns
-        share = 1.0
-        if self._paused:
-            share = state.block_counted_ns / max(length, 1)
-            cost /= share or 1.0  # the rest would have cost as much
-        if state.block_counted_ns:
-            self._passing_ns = 0.0
-        elif self._switch.wrapped:
-            passing_ns = steps * sampling.averages.gate
-            account.cost_ns += passing_ns
-            self._passing_ns += passing_ns
-        spare = account.rare_left_ns if self._may_be_rare(state) else 0.0
-        sampling.next_block(
-            steps,
-            length,
-            cost,
-            state.block_gate_ns,
-            prices=account.prices,
-            outs=self._switch.outs,
-            spare_ns=spare,
-            share=share,
-            followed_ns=state.block_followed_ns,
-        )
-        if sampling.on and sampling.one_in > 1:
-            account.cost_ns += sampling.run_ns
-
-    def _postpone(self, state: PhaseTally) -> None:
-        """Let drawn steps wait until they can be afforded."""
-        sampling = state.sampling
-        if sampling.one_in > 1 and sampling.on:
-            needed = sampling.left * sampling.averages.cost
-            lacking = needed - self._account.allow(needed)
-            if lacking > 0:
-                prices = self._account.prices
-                sampling.postpone(state.steps_until(lacking + prices.step + prices.switch))
-
-    @property
-    def _phases_ns(self) -> int:
-        """The time since the first phase began."""
-        return self._account.time_ns - self.tally.start_ns
-
-    def _may_be_rare(self, state: PhaseTally) -> bool:
-        return state.may_be_rare(self._phases_ns)
-
-    def _is_rare(self, state: PhaseTally) -> bool:
-        """Whether counting ``state`` may take what is kept for what is rare. A phase that may be rare and is counted in
-        every step takes of it what it lacks: another phase may have spent all else."""
-        return state.rare or (state.sampling.one_in == 1 and self._may_be_rare(state))
-
-    def _stay_paused(self, state: PhaseTally) -> None:
-        """Let steps pass until counting may go on, but look at them again now and then."""
-        lacking = state.enough_ns - self._account.allow(0, rare=self._is_rare(state))
-        state.sampling.left = state.steps_until(lacking)
-        state.choose_weight()
-
     def _apply(self, state: PhaseTally, begins: bool = False) -> None:
         """Switch counting on or off, as the phase has it. Where it had to stop, it goes on when a step ``begins``, and
         never inside of one, which would be counted in part."""
-        sampling = state.sampling
-        expected = sampling.left * sampling.averages.cost
-        allowed = self._account.allow(expected, state.block_ns, state.block_cost_ns, self._is_rare(state))
-        fresh = allowed < FRESH_NS and allowed < state.fresh_ns(self._phases_ns)
-        if fresh:
-            allowed = self._account.limit_to(state.fresh_ns(self._phases_ns))
-        if self._paused:
-            inside = not (begins or state.stepless or not state.phase.steps)
-            enough = expected if sampling.counts_last else 1 if fresh else state.enough_ns
-            paused = inside or allowed < enough
-        else:
-            paused = allowed <= 0
+        paused = self._choice.pauses(state, self._paused, begins)
         if paused != self._paused:
             for each in list(self.tally.phases.values()):
                 self._end_block(each)
@@ -400,7 +330,7 @@ class Counter(Counted):
                 else:
                     each.skip_step()
         self._paused = paused
-        on = sampling.on and not self._paused
+        on = state.sampling.on and not self._paused
         # Another thread may have closed or suspended this meanwhile.
         if on != self._account.on and self._opened and not (on and self._suspended):
             self._switch.turn(on)
