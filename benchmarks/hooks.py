@@ -32,11 +32,11 @@ class Hooks:
 
     def take_out(self) -> None:
         counter, signals = self.counter, self.signals
-        self._counting, self._wrapping = counter._account.on, counter._in
+        self._counting, self._wrapping = counter._account.on, counter._switch.wrapped
         if self._counting:
-            counter._switch_mode(False)
+            counter._switch.set_mode(False)
         if self._wrapping:
-            counter._wrappers.take_out()
+            counter._switch._wrappers.take_out()
         for patches in self._patches():
             patches.take_out()
         for handle in signals._handles:
@@ -52,9 +52,9 @@ class Hooks:
         for patches in reversed(self._patches()):
             patches.put_in()
         if self._wrapping:
-            counter._wrappers.put_in()
+            counter._switch._wrappers.put_in()
         if self._counting:
-            counter._switch_mode(True)
+            counter._switch.set_mode(True)
 
     def _patches(self) -> list[Any]:
         modules = self.signals._modules

@@ -7,7 +7,6 @@ other threads count as well. There is no lock: two threads that count at the sam
 
 from __future__ import annotations
 
-import bisect
 import math
 import os
 import sys
@@ -18,31 +17,26 @@ from typing import Any
 
 from syncscope.collect.count.account import Account, Prices
 from syncscope.collect.count.bins import Bins
+from syncscope.collect.count.choice import Choice
 from syncscope.collect.count.counted import Counted
 from syncscope.collect.count.operators import in_operator
 from syncscope.collect.count.parts import without_cost
 from syncscope.collect.count.phase import Nowhere, Phase, Tracker
-from syncscope.collect.count.phase_tally import FRESH_NS, PhaseTally
+from syncscope.collect.count.phase_tally import PhaseTally
 from syncscope.collect.count.prices import measure
 from syncscope.collect.count.sampling import Draw
-from syncscope.collect.count.tally import WAITING_CALLS, Tally
-from syncscope.collect.count.wrappers import CountingWrappers
+from syncscope.collect.count.switch import Switch
+from syncscope.collect.count.tally import Tally
+from syncscope.collect.count.window_events import WindowEvents
 from syncscope.collect.sites.stacks import Stacks
-from syncscope.collect.sites.sync_debug import sync_debug_mode
 from syncscope.collect.sites.threads import Threads
 from syncscope.schema.recording import SiteEvent
-
-MOST_ENTERED = 10_000
-"""Changes of phase inside of one window that are told apart."""
 
 SELDOM_INSIDE = ("evaluate", "generate", "rollout", "checkpoint")
 """Phases in the midst of another one's step, after which the rest of that is counted."""
 
 REST = 0.25
 """The part of what last steps of stays may take that such a rest may take: it lacks in the evaluations themselves."""
-
-MOST_OUTS = 450 if sys.version_info >= (3, 13) else sys.maxsize
-"""Once wrappers were taken out so often, they stay in, except for windows. See ``sampling.FREE_OUTS``."""
 
 
 class Counter(Counted):
@@ -72,40 +66,32 @@ class Counter(Counted):
         self._threads = threads
         self._tracker = tracker
         self._prices = prices
-        self._switches = self._outs = 0
-        self._in = False
-        """The wrappers are in, ..."""
-        self._passing_ns = 0.0
-        """... and passing through them took so long in the steps since the last counted one."""
+        self._switch = Switch(torch, self.tally, account)
+        self._choice = Choice(self.tally, account, self._switch)
         self._paused = False
         self._followed_ns = tracker.followed_ns
         """What following took until ``_mark``."""
-        self._entered: list[tuple[int, int]] = []
-        """When, by ``time.time_ns``, the program entered which phase while this was suspended."""
+        self._window_events = WindowEvents(self.tally, threads)
         self._ticked = -1, -1
         """Phase and step at the last ``tick``, ..."""
         self._ticked_ns = 0
         """... and when a ``tick`` first saw them."""
-        self._wrappers = CountingWrappers(torch, self.tally, self._account, sync_debug_mode)
-        self._wrappers.warnings = self.tally.warned
 
     @property
     def missing(self) -> tuple[str, ...]:
         """The entry points that this version of PyTorch lacks, so that their calls are not counted."""
-        return tuple(self._wrappers.missing)
+        return self._switch.missing
 
     def open(self) -> None:
         try:
-            sync_debug_mode.listen(self._torch, self.tally.seen)
-            self._wrappers.open()
-            self._opened = self._account.on = self._in = True
+            self._switch.open()
+            self._opened = True
             if self._prices is None:
-                self._prices = measure(self._scratch(), self._switch_mode)
+                self._prices = measure(self._scratch(), self._switch.set_mode)
                 self._account.set_prices(self._prices)
         except BaseException:
-            self._opened = self._account.on = self._in = False
-            self._wrappers.close()
-            sync_debug_mode.unlisten(self.tally.seen)
+            self._opened = False
+            self._switch.close()
             raise
         self._mark = self._clock()
         self._bins = Bins(self._mark)
@@ -122,10 +108,9 @@ class Counter(Counted):
         self._settle()
         for state in list(self.tally.phases.values()):
             self._end_block(state)
-        self._opened = self._account.on = self._in = False
+        self._opened = self._account.on = False
         _open.discard(self)
-        self._wrappers.close()
-        sync_debug_mode.unlisten(self.tally.seen)
+        self._switch.close()
 
     # What the collector calls.
 
@@ -150,8 +135,8 @@ class Counter(Counted):
         if before.number in self.tally.phases:
             self.tally.phases[before.number].leave(after.number, self._mark, self._account.prices, self._paused)
         self._state = self.tally.of(after)
-        if self._suspended and len(self._entered) < MOST_ENTERED:
-            self._entered.append((time.time_ns(), after.number))
+        if self._suspended:
+            self._window_events.enter(after.number)
         rest = False
         if self._state.stepless:
             self._state.begin_block()  # each time that the program enters it is one
@@ -191,9 +176,10 @@ class Counter(Counted):
         for state in list(self.tally.phases.values()):
             self._end_block(state)
         self._suspended = True
-        self._entered = [(time.time_ns(), self._state.phase.number)]
-        self._switch(False)
-        self._take_out()
+        self._window_events.begin(self._state.phase.number)
+        if self._account.on:
+            self._switch.turn(False)
+        self._switch.take_out(for_window=True)
 
     def resume(self) -> None:
         if not self._suspended:
@@ -236,30 +222,11 @@ class Counter(Counted):
         self._apply(state, begins=lasting)
 
     def add_window(self, phase: Phase, events: Sequence[SiteEvent], boundaries_ns: Sequence[int]) -> None:
-        """Add the events of a window that has just recorded steps of ``phase``, which was suspended meanwhile. Those of
-        phases inside of them, such as an evaluation between two epochs, are not the steps' own; those of phases without
-        steps, such as a checkpoint, are added to these."""
-        steps = len(boundaries_ns) - 1
-        state = self.tally.of(phase)
+        """Add the events of a window that has just recorded steps of ``phase``, which was suspended meanwhile."""
+        state, steps = self.tally.of(phase), len(boundaries_ns) - 1
         state.counted_steps += steps
         state.skipped -= steps  # ``resume`` adds them again, with those of steps that no window counted
-        names = self._threads.names()
-        first = max(phase.steps - steps, 0)
-        for event in events:
-            if event.kind != "warning" and event.name not in WAITING_CALLS:
-                continue
-            step = bisect.bisect_left(boundaries_ns, event.end_ns) - 1
-            where = self._phase_at(event.end_ns)
-            inside = self.tally.phases.get(phase.number if where is None else where)
-            if inside is state and 0 <= step <= steps:
-                self.tally.add_event(state, event, first + step, names.get(str(event.tid)))
-            elif inside is not None and inside is not state and inside.stepless:
-                self.tally.add_event(inside, event, inside.phase.steps, names.get(str(event.tid)))
-
-    def _phase_at(self, time_ns: int) -> int | None:
-        """The number of the phase that the program was in at that time of a window; ``None`` before it."""
-        at = bisect.bisect_right(self._entered, time_ns, key=lambda entered: entered[0]) - 1
-        return self._entered[at][1] if at >= 0 else None
+        self._window_events.add(state, events, boundaries_ns)
 
     # Steps, phases and costs.
 
@@ -276,7 +243,7 @@ class Counter(Counted):
         cost = account.settle(elapsed, state.rare)
         account.cost_ns += account.prices.settle + followed
         account.followed_ns += followed
-        if not state.rare and self._is_rare(state):  # what the others left is spent first
+        if not state.rare and self._choice.is_rare(state):  # what the others left is spent first
             account.rare_ns += min(max(-account.allow(0), 0.0), cost, account.rare_left_ns)
         state.block_followed_ns += followed
         state.block_ns += elapsed
@@ -310,7 +277,7 @@ class Counter(Counted):
         if sampling.counts_last:
             sampling.end_last(0.0 if self._paused else state.block_cost_ns)
         elif not last or steps >= sampling.left:
-            self._choose_block(state, 0 if lasting else steps)
+            self._choice.choose_block(state, 0 if lasting else steps, self._paused)
         else:
             sampling.left -= steps
         state.begin_block()
@@ -319,14 +286,14 @@ class Counter(Counted):
             state.stand_for_itself()
         else:
             state.choose_weight()
-            self._postpone(state)
+            self._choice.postpone(state)
         self._apply(self._state, begins=state is self._state)
         if self._paused and sampling.on and state is self._state and not state.stepless:
-            self._stay_paused(state)
+            self._choice.stay_paused(state)
         account.book_block(self._clock() - begin)
         in_the_way = self._paused or (sampling.out and not sampling.on)
-        if in_the_way and self._passing_ns + sampling.left * sampling.averages.gate > 2 * account.prices.out:
-            self._take_out()
+        if in_the_way and self._choice.passing_ns + sampling.left * sampling.averages.gate > 2 * account.prices.out:
+            self._switch.take_out(for_window=self._suspended)
 
     def _count_rest(self, state: PhaseTally) -> bool:
         """The program is back in the midst of a step, after an evaluation, say. Count the rest of it by itself: what is
@@ -348,80 +315,10 @@ class Counter(Counted):
         state.begin_rest(self._mark)
         return True
 
-    def _choose_block(self, state: PhaseTally, steps: int) -> None:
-        """Choose whether the next block is counted, as far as the one of so many ``steps`` tells that is over. One that
-        lasted tells nothing of others."""
-        account, sampling = self._account, state.sampling
-        length, cost = state.block_ns, state.block_cost_ns
-        share = 1.0
-        if self._paused:
-            share = state.block_counted_ns / max(length, 1)
-            cost /= share or 1.0  # the rest would have cost as much
-        if state.block_counted_ns:
-            self._passing_ns = 0.0
-        elif self._in:
-            passing_ns = steps * sampling.averages.gate
-            account.cost_ns += passing_ns
-            self._passing_ns += passing_ns
-        spare = account.rare_left_ns if self._may_be_rare(state) else 0.0
-        sampling.next_block(
-            steps,
-            length,
-            cost,
-            state.block_gate_ns,
-            prices=account.prices,
-            outs=self._outs,
-            spare_ns=spare,
-            share=share,
-            followed_ns=state.block_followed_ns,
-        )
-        if sampling.on and sampling.one_in > 1:
-            account.cost_ns += sampling.run_ns
-
-    def _postpone(self, state: PhaseTally) -> None:
-        """Let drawn steps wait until they can be afforded."""
-        sampling = state.sampling
-        if sampling.one_in > 1 and sampling.on:
-            needed = sampling.left * sampling.averages.cost
-            lacking = needed - self._account.allow(needed)
-            if lacking > 0:
-                prices = self._account.prices
-                sampling.postpone(state.steps_until(lacking + prices.step + prices.switch))
-
-    @property
-    def _phases_ns(self) -> int:
-        """The time since the first phase began."""
-        return self._account.time_ns - self.tally.start_ns
-
-    def _may_be_rare(self, state: PhaseTally) -> bool:
-        return state.may_be_rare(self._phases_ns)
-
-    def _is_rare(self, state: PhaseTally) -> bool:
-        """Whether counting ``state`` may take what is kept for what is rare. A phase that may be rare and is counted in
-        every step takes of it what it lacks: another phase may have spent all else."""
-        return state.rare or (state.sampling.one_in == 1 and self._may_be_rare(state))
-
-    def _stay_paused(self, state: PhaseTally) -> None:
-        """Let steps pass until counting may go on, but look at them again now and then."""
-        lacking = state.enough_ns - self._account.allow(0, rare=self._is_rare(state))
-        state.sampling.left = state.steps_until(lacking)
-        state.choose_weight()
-
     def _apply(self, state: PhaseTally, begins: bool = False) -> None:
         """Switch counting on or off, as the phase has it. Where it had to stop, it goes on when a step ``begins``, and
         never inside of one, which would be counted in part."""
-        sampling = state.sampling
-        expected = sampling.left * sampling.averages.cost
-        allowed = self._account.allow(expected, state.block_ns, state.block_cost_ns, self._is_rare(state))
-        fresh = allowed < FRESH_NS and allowed < state.fresh_ns(self._phases_ns)
-        if fresh:
-            allowed = self._account.limit_to(state.fresh_ns(self._phases_ns))
-        if self._paused:
-            inside = not (begins or state.stepless or not state.phase.steps)
-            enough = expected if sampling.counts_last else 1 if fresh else state.enough_ns
-            paused = inside or allowed < enough
-        else:
-            paused = allowed <= 0
+        paused = self._choice.pauses(state, self._paused, begins)
         if paused != self._paused:
             for each in list(self.tally.phases.values()):
                 between = each is not state and each.told_at_begin
@@ -438,36 +335,16 @@ class Counter(Counted):
                 else:
                     each.skip_step()
         self._paused = paused
-        self._switch(sampling.on and not self._paused)
+        on = state.sampling.on and not self._paused
+        # Another thread may have closed or suspended this meanwhile.
+        if on != self._account.on and self._opened and not (on and self._suspended):
+            self._switch.turn(on)
 
     def _over(self) -> None:
         """More was spent than is allowed, as far as was known at the last step. Stop for a while if that is so."""
         self._settle()
         self._apply(self._state)
         self._state.cut |= self._paused
-
-    def _switch(self, on: bool) -> None:
-        account = self._account
-        if account.on == on or not self._opened or (on and self._suspended):  # by another thread, meanwhile
-            return
-        account.on = on
-        account.cost_ns += account.prices.switch / 2
-        self._switches += 1
-        self._switch_mode(on)
-        if on and not self._in:
-            self._in = True
-            self._wrappers.put_in()
-
-    def _switch_mode(self, on: bool) -> None:
-        (sync_debug_mode.unmute if on else sync_debug_mode.mute)(self.tally.seen)
-
-    def _take_out(self) -> None:
-        """Leave nothing of ours in the way, where passing through it would cost more than this."""
-        if self._in and not self._account.on and (self._suspended or self._outs < MOST_OUTS):
-            self._in = False
-            self._outs += 1
-            self._account.cost_ns += self._account.prices.out * (not self._suspended)
-            self._wrappers.take_out()
 
     def _scratch(self) -> Counter:
         """A counter that counts nowhere, to be timed."""
@@ -480,9 +357,8 @@ class Counter(Counted):
 
     def _forget_in_child(self) -> None:
         """Count nothing in a forked child. Its copy of the program goes on as if we had never been there."""
-        self._opened = self._account.on = self._in = False
-        self._wrappers.close()
-        sync_debug_mode.mute(self.tally.seen)
+        self._opened = False
+        self._switch.forget()
 
 
 _open: weakref.WeakSet[Counter] = weakref.WeakSet()

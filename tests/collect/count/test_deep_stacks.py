@@ -26,7 +26,7 @@ def deep_in_a_library(call: Callable[[], Any], depth: int = DEPTH) -> Any:
 
 def seen_ns(run: Run, depth: int) -> float:
     counter = run.counter
-    measured = functools.partial(measure, counter._scratch(), counter._switch_mode)
+    measured = functools.partial(measure, counter._scratch(), counter._switch.set_mode)
     return min(deep_in_a_library(measured, depth).seen for _ in range(5))
 
 

@@ -168,8 +168,8 @@ def test_counting_costs_at_most_one_part_in_a_hundred(waits: int, step_ns: int, 
                 wait()
                 run.now += step_ns // waits + took
                 cost += took
-            switched = int((run.counter._switches - switches) * PRICES.switch / 2)
-            cost, switches = cost + switched, run.counter._switches
+            switched = int((run.counter._switch.turns - switches) * PRICES.switch / 2)
+            cost, switches = cost + switched, run.counter._switch.turns
             run.step(switched)
         run.counter.close()
         spent = run.counter.overhead_share
@@ -191,8 +191,9 @@ def test_copies_cost_at_most_one_part_in_a_hundred_though_they_are_wrapped() -> 
                 run.now += 10_000 + int(price)
                 cost += int(price)
             taken_out += not wrapped(run)
-            switched = (run.counter._switches - switches) * PRICES.switch / 2 + (run.counter._outs - outs) * PRICES.out
-            switches, outs = run.counter._switches, run.counter._outs
+            switch = run.counter._switch
+            switched = (switch.turns - switches) * PRICES.switch / 2 + (switch.outs - outs) * PRICES.out
+            switches, outs = switch.turns, switch.outs
             cost += int(switched)
             run.step(int(switched))
         run.counter.close()

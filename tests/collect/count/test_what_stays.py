@@ -36,7 +36,7 @@ def test_switching_does_not_show_again_what_python_shows_once() -> None:
                 wait()
             warnings.warn("once a line", stacklevel=1)
             run.step(MS)
-        assert run.counter._switches > 3
+        assert run.counter._switch.turns > 3
     assert len(caught) == 1
 
 
@@ -48,7 +48,7 @@ def test_a_program_that_wants_the_warnings_has_them_in_steps_that_are_not_counte
             for _ in range(50):
                 wait()
             run.step(MS)
-        assert run.counter._switches > 0
+        assert run.counter._switch.turns > 0
         run.torch._C._cuda_set_sync_debug_mode(0)
     assert [str(each.message).startswith(MESSAGE) for each in caught] == [True] * 30 * 50
 
@@ -92,7 +92,7 @@ def test_the_programs_random_numbers_are_its_own() -> None:
                 wait()
             run.step(MS)
             drawn.append(random.random())
-        assert run.counter._switches > 0  # steps were drawn
+        assert run.counter._switch.turns > 0  # steps were drawn
     assert drawn == alone
 
 

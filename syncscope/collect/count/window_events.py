@@ -1,0 +1,58 @@
+"""Count what windows recorded while counting was suspended."""
+
+from __future__ import annotations
+
+import bisect
+import time
+from collections.abc import Sequence
+
+from syncscope.collect.count.phase_tally import PhaseTally
+from syncscope.collect.count.tally import WAITING_CALLS, Tally
+from syncscope.collect.sites.threads import Threads
+from syncscope.schema.recording import SiteEvent
+
+MOST_ENTERED = 10_000
+"""Changes of phase inside of one window that are told apart."""
+
+
+class WindowEvents:
+    """Adds the waits among the events of windows to ``tally``, each to the phase that the program was in. The events do
+    not say which that is, so the changes of phase are noted meanwhile."""
+
+    def __init__(self, tally: Tally, threads: Threads) -> None:
+        self._tally = tally
+        self._threads = threads
+        self._entered: list[tuple[int, int]] = []
+        """When, by ``time.time_ns``, the program entered which phase since ``begin``."""
+
+    def begin(self, phase: int) -> None:
+        """A window begins in the phase with this number."""
+        self._entered = [(time.time_ns(), phase)]
+
+    def enter(self, phase: int) -> None:
+        """The program enters the phase with this number."""
+        if len(self._entered) < MOST_ENTERED:
+            self._entered.append((time.time_ns(), phase))
+
+    def add(self, state: PhaseTally, events: Sequence[SiteEvent], boundaries_ns: Sequence[int]) -> None:
+        """Add the events of a window that has just recorded steps of the phase of ``state``. Those of phases inside of
+        them, such as an evaluation between two epochs, are not the steps' own; those of phases without steps, such as a
+        checkpoint, are added to these."""
+        phase, steps = state.phase, len(boundaries_ns) - 1
+        names = self._threads.names()
+        first = max(phase.steps - steps, 0)
+        for event in events:
+            if event.kind != "warning" and event.name not in WAITING_CALLS:
+                continue
+            step = bisect.bisect_left(boundaries_ns, event.end_ns) - 1
+            where = self._phase_at(event.end_ns)
+            inside = self._tally.phases.get(phase.number if where is None else where)
+            if inside is state and 0 <= step <= steps:
+                self._tally.add_event(state, event, first + step, names.get(str(event.tid)))
+            elif inside is not None and inside is not state and inside.stepless:
+                self._tally.add_event(inside, event, inside.phase.steps, names.get(str(event.tid)))
+
+    def _phase_at(self, time_ns: int) -> int | None:
+        """The number of the phase that the program was in at that time of a window; ``None`` before it."""
+        at = bisect.bisect_right(self._entered, time_ns, key=lambda entered: entered[0]) - 1
+        return self._entered[at][1] if at >= 0 else None
