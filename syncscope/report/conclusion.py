@@ -14,13 +14,13 @@ import msgspec
 from syncscope.report.cards import choose_findings, make_cards
 from syncscope.report.device_time import find_whole, share_of_cause, share_of_idle
 from syncscope.report.first_change import LEADS, Change, describe_change
-from syncscope.report.impact import LOW, Gain, describe_impact, measure_all, measure_gain
+from syncscope.report.impact import Gain, describe_impact, measure_all, measure_gain
 from syncscope.report.no_change import explain_no_change, is_mostly_unknown
 from syncscope.report.numbers import milliseconds, percent, span
 from syncscope.report.recorded_part import describe_part
 from syncscope.report.runs import holds_collectives_alone, is_counted_only, is_seldom, main_phase
 from syncscope.report.trace_phrases import label_by_number, label_cause, was_shared
-from syncscope.report.worth_phrases import find_step_ms, outlasts_recorded
+from syncscope.report.worth_phrases import LOW, find_step_ms, outlasts_recorded
 from syncscope.schema.findings import COMPILED, RACES, Finding, is_exposed
 from syncscope.schema.report import Report, TraceInfo
 from syncscope.schema.verdict import Verdict

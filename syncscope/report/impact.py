@@ -7,14 +7,14 @@ from typing import Literal
 import msgspec
 
 from syncscope.report.numbers import between, milliseconds, percent
-from syncscope.report.worth_phrases import find_step_ms, find_step_of_run, is_doubted
+from syncscope.report.worth_phrases import LOW, find_step_ms, find_step_of_run, is_doubted
 from syncscope.schema.findings import NOTHING, OF_BOUND, RACES, Finding
 from syncscope.schema.report import Report, TraceInfo
 
 Level = Literal["wrong", "high", "medium", "low", "unknown"]
 """``wrong``: a race, which makes results wrong. ``high`` saves 10 % of the step or more, ``low`` less than 1 %."""
 
-HIGH, LOW = 0.1, 0.01
+HIGH = 0.1
 
 
 class Impact(msgspec.Struct, frozen=True, kw_only=True):

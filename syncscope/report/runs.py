@@ -13,6 +13,9 @@ from syncscope.schema.findings import Finding
 from syncscope.schema.report import TraceInfo
 from syncscope.schema.run import Phase, Run
 
+SELDOM = 0.05
+"""Occurrences a step below which what no window recorded says little of a step."""
+
 
 class Process(msgspec.Struct, frozen=True):
     """One process of a run."""
@@ -71,10 +74,6 @@ def main_phase(run: Run) -> Phase | None:
 def phase_of(finding: Finding, traces: Sequence[TraceInfo]) -> Phase | None:
     """The phase that a finding is in; ``None`` where its run was not looked at."""
     return find_phase(traces[finding.trace].run, finding.phase) if finding.trace < len(traces) else None
-
-
-SELDOM = 0.05
-"""Occurrences a step below which what no window recorded says little of a step."""
 
 
 def is_outside_steps(finding: Finding, traces: Sequence[TraceInfo]) -> bool:

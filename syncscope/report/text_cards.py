@@ -17,14 +17,14 @@ from syncscope.report.finding_phrases import (
     format_location,
     shorten_expression,
 )
-from syncscope.report.impact import LOW, Impact, Level, describe_impact, measure_gain
+from syncscope.report.impact import Impact, Level, describe_impact, measure_gain
 from syncscope.report.numbers import count, size
 from syncscope.report.run_phrases import describe_source
 from syncscope.report.runs import is_outside_steps
 from syncscope.report.text_lines import line, place
 from syncscope.report.trace_phrases import label_by_number
 from syncscope.report.view import MOST_CARDS, View
-from syncscope.report.worth_phrases import describe_causes, find_step_ms
+from syncscope.report.worth_phrases import LOW, describe_causes, find_step_ms
 from syncscope.schema.findings import NOTHING, Finding, Frame
 from syncscope.schema.report import Report, TraceInfo
 

@@ -12,8 +12,10 @@ UNTOLD = "less than can be told (under 1 %)"
 """A saving that is a smaller share of the step than that by which the same program differs from one time it is measured
 to the next."""
 
-UNDER = 0.01
-"""Share of the step under which nothing is said to be likely of all changes together, but the most."""
+LOW = 0.01
+"""Share of the step under which a saving is low, and of all changes together only the most is told."""
+
+NO_SHORTER = "nothing: the step gets no shorter"
 
 MISSES = 0.1
 """Share of the recorded step by which a replay that is longer is of no step of it."""
@@ -51,13 +53,13 @@ def describe_all(report: Report, step: str) -> list[str]:
     low, most = report.saving_all_low_ms_per_step, report.saving_all_high_ms_per_step
     likely, high = report.likely_saving_all_ms_per_step, report.likely_saving_all_high_ms_per_step
     if _is_nothing(most):
-        return ["saves nothing: the step gets no shorter"]
+        return [f"saves {NO_SHORTER}"]
     bounded = high is not None and most is not None and milliseconds(most) != milliseconds(high)
-    if report.saving_all_below_drift and not bounded and not _is_nothing(most if high is None else high):
+    if report.saving_all_below_drift and not bounded and not _is_nothing(high):
         return [f"saves {UNTOLD} {step}"]
-    if ms is not None and _is_nothing(ms) and not _is_nothing(most):
+    if _is_nothing(ms):
         ms = None
-    if ms is None and likely is not None and likely < max(UNDER * (step_ms or 0.0), NOTHING):
+    if ms is None and likely is not None and likely < max(LOW * (step_ms or 0.0), NOTHING):
         likely, low = None, 0.0
     if report.saving_all_below_drift or (likely if ms is None else ms) is None:
         return [f"saves {amount} {step}" for amount in _format(None, low, most, None, step_ms)]
@@ -123,7 +125,7 @@ def _format(
     ms: float | None, low: float | None, high: float | None, likely: float | None, step_ms: float | None
 ) -> list[str]:
     if _is_nothing(high):
-        return ["nothing: the step gets no shorter"]
+        return [NO_SHORTER]
     if ms is not None:
         return [f"{milliseconds(ms)}{_of_step(ms, step_ms)}"]
     if low is None or high is None:

@@ -32,7 +32,8 @@ WAIT_NS = 2_000
 ``benchmarks/stamps.py``."""
 
 OPERATOR_NS = 2_000
-"""What it costs that warnings are off in a call of an operator by its name."""
+"""What it costs that warnings are off in a call of an operator by its name: 1.6 µs of processor time, in the median of
+20,000 calls of ``torch.ops.aten.neg`` with our wrapper and without."""
 
 MOST_SHARE = 0.01
 """Of a step that stamps may take."""

@@ -108,7 +108,7 @@ class Counter(Counted):
         self._settle()
         for state in list(self.tally.phases.values()):
             self._end_block(state)
-        self._opened = self._account.on = False
+        self._opened = False
         _open.discard(self)
         self._switch.close()
 

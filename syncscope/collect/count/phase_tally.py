@@ -185,7 +185,7 @@ class PhaseTally(Weights):
         seen = self.parts + alone + (self.lasting_step is not None and not here)
         if not self.told_at_begin or not seen or self.counted_steps + here > alone:
             return 1.0
-        return max(self.phase.steps / seen, 1.0)
+        return max((self.phase.steps - self.first) / seen, 1.0)
 
     @property
     def of_time(self) -> float:

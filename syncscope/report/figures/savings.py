@@ -11,9 +11,9 @@ from syncscope.report.cards import choose_findings, make_cards
 from syncscope.report.escape import plotly_text
 from syncscope.report.figures.colours import Colour
 from syncscope.report.first_change import LEADS, describe_place
-from syncscope.report.impact import LOW, Gain, describe_impact, measure_all, measure_gain
+from syncscope.report.impact import Gain, describe_impact, measure_all, measure_gain
 from syncscope.report.numbers import milliseconds, percent, span
-from syncscope.report.worth_phrases import find_step_ms
+from syncscope.report.worth_phrases import LOW, find_step_ms
 from syncscope.schema.findings import Finding
 from syncscope.schema.idle import main_cause
 from syncscope.schema.report import Report
