@@ -42,6 +42,17 @@ def working(name: str = "gemm", launches: int = 4) -> TraceBuilder:
     return builder.steps(*marks)
 
 
+def launching(launches: int, *, step: float, apart: float, call: float, behind: float, kernel: float) -> TraceBuilder:
+    """Four steps of so many launches, whose kernels begin ``behind`` them. All lengths in µs."""
+    builder, marks = TraceBuilder(), [0.0]
+    for number in range(4):
+        for place in range(launches):
+            at = step * number + 10 + apart * place
+            builder.launch(f"k{place}", call=(at, call), runs=(at + behind, kernel))
+        marks.append(step * (number + 1))
+    return builder.steps(*marks)
+
+
 def estimated(builder: TraceBuilder) -> tuple[Prepared, dict[str, Finding], Saving, float]:
     """What is prepared, the findings by their rules, what all save together and the step, ms."""
     timeline = Timeline(builder.trace())
@@ -62,13 +73,7 @@ def test_the_most_is_a_replay_of_all_and_what_is_likely_has_a_range_of_its_own()
 
 def test_findings_that_all_have_a_bound_save_no_more_than_what_they_ask_for() -> None:
     """The idle time for launches is no finding's own."""
-    builder, marks = TraceBuilder(), [0.0]
-    for number in range(4):
-        at = 2000.0 * number
-        for place in range(8):
-            builder.launch(f"k{place}", call=(at + 10 + 60 * place, 50), runs=(at + 65 + 60 * place, 5))
-        marks.append(at + 2000)
-    prepared, found, together, _ = estimated(builder.steps(*marks))
+    prepared, found, together, _ = estimated(launching(8, step=2000, apart=60, call=50, behind=55, kernel=5))
     assert all(most for most, question in zip(prepared.at_most, prepared.questions, strict=True) if question)
     assert len([cause for cause in prepared.causes if cause]) > len([one for one in prepared.questions if one])
     assert together.high == max(one.saving_high_ms_per_step or 0.0 for one in found.values())
@@ -123,13 +128,7 @@ def test_no_change_leaves_less_than_the_device_computes_for() -> None:
 def test_no_saving_leaves_less_of_the_step_than_the_device_computes_for() -> None:
     """Launches 100 µs apart for kernels of 40 µs. How far the profiler slows the host is a guess, so they may also be
     farther apart than in the likely step, which a graph would save more of than that has."""
-    builder, marks = TraceBuilder(), [0.0]
-    for number in range(4):
-        at = 4000.0 * number
-        for place in range(38):
-            builder.launch(f"k{place}", call=(at + 10 + 100 * place, 20), runs=(at + 40 + 100 * place, 40))
-        marks.append(at + 4000)
-    _, found, together, step_ms = estimated(builder.steps(*marks))
+    _, found, together, step_ms = estimated(launching(38, step=4000, apart=100, call=20, behind=30, kernel=40))
     assert found["LCH501"].likely_saving_ms_per_step is not None
     highs = [one.saving_high_ms_per_step or 0.0 for one in found.values()]
     assert together.high is not None and max(*highs, together.high) <= step_ms - 38 * 0.040 + 1e-6

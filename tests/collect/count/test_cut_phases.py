@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from syncscope.schema.counting import CountedWait
 from tests.collect.count.program import MS, PRICES, Phase, Run, running, wait
 
 PRICE = 60_000
@@ -23,11 +24,24 @@ def work(run: Run, waits: int, length_ns: int, price_ns: int = PRICE, *, tick: b
             run.counter.tick()
 
 
-def train_for(run: Run, train: Phase, steps: int, waits: int, length_ns: int) -> None:
+def train_for(run: Run, train: Phase, steps: int, waits: int, length_ns: int, price_ns: int = PRICE) -> None:
     run.enter(train)
     for _ in range(steps):
-        work(run, waits, length_ns)
+        work(run, waits, length_ns, price_ns)
         run.step()
+
+
+def evaluate_once(run: Run, evaluate: Phase, waits: int, length_ns: int, price_ns: int = PRICE) -> None:
+    run.enter(evaluate)
+    run.step()
+    work(run, waits, length_ns, price_ns)
+
+
+def read_in(run: Run, phase: Phase) -> CountedWait:
+    """What the run tells at its end of the only line that waits in ``phase``."""
+    run.counter.close()
+    (read,) = (each for each in run.counter.waits() if each.phase == phase.number)
+    return read
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -62,11 +76,8 @@ def test_a_step_of_an_evaluation_that_follows_another_one_stands_for_those_that_
                     run.enter(act)
                 run.step()
                 work(run, 20, 20 * MS)
-            run.enter(judge)
-            run.step()
-            work(run, 300, 300 * MS)
-        run.counter.close()
-        (read,) = (each for each in run.counter.waits() if each.phase == 2)
+            evaluate_once(run, judge, 300, 300 * MS)
+        read = read_in(run, judge)
     assert read.count < 2_000
     assert read.estimate == pytest.approx(6_000, rel=0.25)
 
@@ -89,35 +100,22 @@ def test_steps_that_were_missed_are_like_those_that_lasted_where_none_was_counte
             for _ in range(10):
                 work(run, 100, 28 * MS, 30_000, tick=True)
                 run.step()
-        run.counter.close()
-        (read,) = (each for each in run.counter.waits() if each.phase == 2)
+        read = read_in(run, judge)
     assert read.count < 1_200
     assert read.estimate is not None
     assert 9_000 < read.estimate < 16_000
     assert abs(read.estimate - 12_000) <= 2 * read.variance**0.5
 
 
-def evaluate_between(run: Run, rounds: int, waits: int, length_ms: int, price_ns: int) -> Phase:
-    """After each ten steps of training an evaluation of one step with so many waits. Returns its phase."""
-    train, evaluate = Phase(1), Phase(2, "evaluate")
-    for _ in range(rounds):
-        run.enter(train)
-        for _ in range(10):
-            work(run, 2, 20 * MS, price_ns)
-            run.step()
-        run.enter(evaluate)
-        run.step()
-        work(run, waits, length_ms * MS, price_ns)
-    run.counter.close()
-    return evaluate
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_a_step_that_was_missed_or_cut_is_not_taken_for_a_whole_one(seed: int) -> None:
     """Counting goes on in the training that follows, before anybody tells the end of the step."""
     with running(random.Random(seed).random, replace(PRICES, warning=100_000.0)) as run:
-        evaluate = evaluate_between(run, rounds=200, waits=50, length_ms=20, price_ns=100_000)
-        (read,) = (each for each in run.counter.waits() if each.phase == 2)
+        train, evaluate = Phase(1), Phase(2, "evaluate")
+        for _ in range(200):
+            train_for(run, train, 10, 2, 20 * MS, 100_000)
+            evaluate_once(run, evaluate, 50, 20 * MS, 100_000)
+        read = read_in(run, evaluate)
         whole = run.counter.counted_steps(evaluate)
         parts = run.counter.tally.phases[2].parts
     assert 50 * whole <= read.count
@@ -132,11 +130,8 @@ def test_the_last_step_stands_for_no_more_than_were_left_out(seed: int) -> None:
         train, evaluate = Phase(1), Phase(2, "evaluate")
         for _ in range(60):
             train_for(run, train, 20, 2, 20 * MS)
-            run.enter(evaluate)
-            run.step()
-            work(run, 2_000, 100 * MS, 6_000)
-        run.counter.close()
-        (read,) = (each for each in run.counter.waits() if each.phase == 2)
+            evaluate_once(run, evaluate, 2_000, 100 * MS, 6_000)
+        read = read_in(run, evaluate)
     assert read.estimate == pytest.approx(120_000, rel=0.25)
 
 
@@ -146,11 +141,8 @@ def test_where_no_step_could_be_counted_whole_all_are_told_by_parts_of_some(seed
         train, evaluate = Phase(1), Phase(2, "evaluate")
         for _ in range(20):
             train_for(run, train, 20, 1, 40 * MS)
-            run.enter(evaluate)
-            run.step()
-            work(run, 300, 300 * MS, 400_000)
-        run.counter.close()
-        (read,) = (each for each in run.counter.waits() if each.phase == 2)
+            evaluate_once(run, evaluate, 300, 300 * MS, 400_000)
+        read = read_in(run, evaluate)
         assert run.counter.counted_steps(evaluate) < 5
     assert read.count < 600
     assert read.estimate is not None
