@@ -1,0 +1,171 @@
+"""What to do about a device that is idle, by the cause and its circumstances."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from syncscope.advice import UNCACHED, Advice
+from syncscope.rules.base.host_math import COMPUTES_ON_CPU, DRAWS_ON_CPU
+from syncscope.rules.base.idle_circumstances import (
+    BACK_TO_BACK,
+    BEFORE_FIRST,
+    BESIDE_GRAPH,
+    GRAPH_LAUNCH,
+    IN_COMPILED,
+    IN_FIRST,
+    IN_GRAPH,
+    IN_LAUNCHER,
+    IN_MODULE,
+    ONE_STREAM,
+    OURS,
+    RECORDS,
+    SPREAD,
+    UNSEEN,
+)
+from syncscope.rules.base.launch_advice import OF_COMPILED
+
+ADVICE = (
+    Advice("wait", "Remove the waits named here first: the host can then launch ahead of the device."),
+    Advice("warm-up", "Record later steps: what is done once says nothing of those that repeat."),
+    Advice("data loading", "Load ahead: more DataLoader workers, prefetch_factor, persistent_workers."),
+    Advice(
+        f"{UNCACHED} allocation",
+        "The caching allocator is off, so the driver allocates and frees every tensor: leave out "
+        "PYTORCH_NO_CUDA_MEMORY_CACHING.",
+    ),
+    Advice("allocation", "Let the caching allocator warm up; leave out empty_cache(), and fix shapes that change."),
+    Advice("pageable copy", "Copy from pinned memory with non_blocking=True."),
+    Advice(
+        "host collective",
+        "The host waits there for the other ranks, in a collective of the hosts' own (gloo): see which rank comes "
+        "late and what it does before, and ask for what has to be agreed on a round ahead, with async_op=True or "
+        "in a thread of its own.",
+    ),
+    Advice(
+        "host idle",
+        "See what keeps the host there (a sleep, or a thread, a process or a queue that it waits for), and have "
+        "the next piece of work ready before this one is done.",
+    ),
+    Advice(
+        "collective",
+        "Start the collective earlier or with async_op=True, and keep object collectives and barriers out.",
+    ),
+    Advice(
+        f"{GRAPH_LAUNCH} launching",
+        "This is the launch of a graph itself, which takes the longer the more nodes it has: launch it while the "
+        "device still runs what comes before it, and give it fewer nodes (kernels that torch.compile fuses).",
+    ),
+    Advice(
+        f"{BESIDE_GRAPH} launching",
+        "The program replays a graph already, and the device waits for the launches around it: take the "
+        "preparation of its inputs into the graph or fuse it (torch.compile), or prepare the next round while the "
+        "graph still runs.",
+    ),
+    *(replace(one, when=f"{one.when} launching") for one in OF_COMPILED),
+    Advice(
+        "launching",
+        "Launch fewer and larger kernels: torch.compile, CUDA graphs, larger batches.",
+    ),
+    Advice(
+        f"{RECORDS} host work",
+        "CUDA graphs are recorded anew there: see why (TORCH_LOGS=cudagraphs; sizes that change, tensors at new "
+        "addresses, torch.compiler.cudagraph_mark_step_begin() left out), or run each size once before, where that "
+        "is only the warm-up.",
+    ),
+    DRAWS_ON_CPU,
+    COMPUTES_ON_CPU,
+    Advice(
+        f"{IN_GRAPH} host work",
+        "The host is inside of one compiled graph there, on its way to the next kernel: see what it does before it "
+        "(a Triton kernel or an operator of the program's own may prepare each call anew), or have the graph "
+        "replayed as a CUDA graph (torch.compile's mode='reduce-overhead').",
+    ),
+    Advice(
+        f"{IN_COMPILED} host work",
+        "The host enters and leaves compiled code there, which no other thread can do: let it break into fewer "
+        "parts (fullgraph=True names what breaks it), and keep what is done between the parts short.",
+    ),
+    Advice(
+        f"{IN_FIRST} host work",
+        "Most of it lies inside of PyTorch's own operators, before kernels that they launch for the first time: a "
+        "library may start there, or choose or load them. Record later steps, and see whether it comes back.",
+    ),
+    Advice(
+        f"{UNSEEN} {OURS} {BEFORE_FIRST} host work",
+        "Nothing in the recording names most of the work that the host does there, and most of it comes before "
+        "kernels that are launched for the first time: they may be loaded, compiled or chosen then. Record later "
+        "steps (--warmup), and see whether it comes back.",
+    ),
+    Advice(
+        f"{UNSEEN} {OURS} host work",
+        "Nothing in the recording names most of the work that the host does there: mark the parts of the step "
+        "(torch.profiler.record_function), which --mode full records, or sample the program's Python (py-spy). "
+        "What the next launch does not need can then go to another thread, or to where the device still has work "
+        "queued.",
+    ),
+    Advice(
+        f"{SPREAD} {OURS} host work",
+        "It is spread over what the program marks inside of that: sample its Python (py-spy) to see what the host "
+        "does there. What the next launch does not need can then go to another thread, or to where the device "
+        "still has work queued.",
+    ),
+    Advice(
+        f"{UNSEEN} {BEFORE_FIRST} host work",
+        "Nothing in the trace names most of the work that the host does there, and most of it comes before kernels "
+        "that are launched for the first time: they may be loaded, compiled or chosen then. Record later steps, "
+        "with Python stacks (with_stack=True), and see whether it comes back.",
+    ),
+    Advice(
+        f"{UNSEEN} host work",
+        "Nothing in the trace names most of the work that the host does there: record Python stacks "
+        "(with_stack=True), or mark the parts of the step (record_function). What the next launch does not need "
+        "can then go to another thread, or to where the device still has work queued.",
+    ),
+    Advice(
+        f"{SPREAD} host work",
+        "It is spread over what the program marks inside of that: record Python stacks (with_stack=True) to see "
+        "what the host does there. What the next launch does not need can then go to another thread, or to where "
+        "the device still has work queued.",
+    ),
+    Advice(
+        f"{IN_LAUNCHER} host work",
+        "This is the launcher of a kernel language, which looks at the arguments of each call anew, as no other "
+        "thread can: replay the calls as a CUDA graph, or launch fewer and larger kernels.",
+    ),
+    Advice(
+        f"{IN_MODULE} host work",
+        "This is Python of the model itself, which no other thread can run: compile it or replay it as a CUDA "
+        "graph (torch.compile), which runs none of it again, and keep out of forward() what can be done once.",
+    ),
+    Advice(
+        "host work",
+        "Move the work that the host does between launches out of the thread that launches, or to where the device "
+        "still has work queued.",
+    ),
+    Advice("launch latency", "Launch fewer, larger kernels: torch.compile, CUDA graphs, larger batches."),
+    Advice(
+        "shared queued on device",
+        "The device was shared, and work was queued behind that of another process: record again on a device that "
+        "nobody else uses.",
+    ),
+    Advice(
+        f"{BACK_TO_BACK} queued on device",
+        "These are the spaces between kernels that are queued already: run fewer and larger ones, which "
+        "torch.compile makes by fusing them, or larger batches.",
+    ),
+    Advice(
+        f"{ONE_STREAM} queued on device",
+        "Nothing on the host: the work was launched in time, and the device began it late though nothing else ran, "
+        "as when it first loads a kernel's code. Record later steps, and see whether it comes back.",
+    ),
+    Advice(
+        "queued on device",
+        "Look at what the streams wait for: events between them, or a collective of another rank.",
+    ),
+    Advice(
+        "recorded unknown",
+        "Do not trust this part: the file does not hold what the device did then. Record again, with a warm-up "
+        "before the window (torch.profiler.schedule), and nobody else on the device.",
+    ),
+    Advice("", "Record the runtime calls too (ProfilerActivity.CPU and CUDA), to see what the host did."),
+)
