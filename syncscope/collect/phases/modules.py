@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any, Literal
 
 from syncscope.collect.patching import Patches, tracing
@@ -59,6 +59,8 @@ class ModuleCalls:
         self._modes = Patches()
         self._wide = Patches()
         self._narrow = Patches()
+        self._code: CodeType | None = None
+        """Of each call of a module."""
         self._classes: set[type] = set()
         self._known_calls = 0
         self._opened_ns = self._switches = self._narrow_since = 0
@@ -71,6 +73,7 @@ class ModuleCalls:
         self._opened_ns, self._switches = time.perf_counter_ns(), 0
         self._modes = Patches(torch)
         self._wide, self._narrow = Patches(torch), Patches(torch)
+        self._code = getattr(torch.nn.Module.__call__, "__code__", None)
         self._wide.replace(torch.nn.Module, "__call__", self._make_wide)
         self._modes.replace(torch.nn.Module, "train", self._make_train)
 
@@ -95,12 +98,23 @@ class ModuleCalls:
             self._widen()
 
     def _widen(self) -> None:
-        if self._narrow_since and not self._expected.closed and not has_compiled():
+        """Watch all classes, unless a call is under way: it may have passed quickly, so that those inside of it would
+        be taken for outermost ones."""
+        if not self._narrow_since or self._expected.closed or has_compiled():
+            return
+        if not self._is_in_call():
             self._narrow_since = self._known_calls = 0
             self._expected.narrow = False
             self._expected.slow_down()
             self._wide.put_in()
             self._narrow.restore()
+
+    def _is_in_call(self) -> bool:
+        """Whether the followed thread is in a call of a module."""
+        frame = sys._current_frames().get(self._followed.ident)
+        while frame is not None and frame.f_code is not self._code:
+            frame = frame.f_back
+        return frame is not None
 
     def _tell(self, frame: FrameType, module: Any, event: Event) -> None:
         if self._torch.compiler.is_compiling():

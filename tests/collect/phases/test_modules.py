@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,15 @@ def look_always(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def call_often(net: Any) -> None:
     for _ in range(LOOK_CALLS + 1):
+        net(X)
+
+
+def call_quickly(net: Any, run: Any, calls: int) -> None:
+    """Call ``net`` in steps that are not looked at closely, where not all steps must be heard."""
+    run.tracker.expected.tell_next()
+    for number in range(calls):
+        if number > 1:
+            run.tracker.expected.mask = 15
         net(X)
 
 
@@ -311,3 +321,41 @@ def test_compiled_code_calls_modules_with_any_arguments(run: Any, monkeypatch: p
     ):
         assert torch.equal(torch.compile(work, backend="eager", fullgraph=True)(one, two), work(one, two))
     torch._dynamo.reset()
+
+
+def test_a_look_at_all_classes_waits_for_the_end_of_a_call(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call that passes quickly is not marked as under way: those inside of it would be taken for outermost ones."""
+
+    class Looks(torch.nn.Module):  # type: ignore[misc, name-defined]
+        """Another thread looks in the midst of its calls."""
+
+        def forward(self, x: Any) -> Any:
+            thread = threading.Thread(target=run.signals.look_wider)
+            thread.start()
+            thread.join()
+            return inner(x)
+
+    inner, net = Other().eval(), Looks().eval()
+    call_often(net)
+    look_always(monkeypatch)
+    call_quickly(net, run, 5)
+    assert Other.__call__ is plain_call
+    assert run.signals._modules._classes == {Looks}
+    assert sum(run.steps.values()) == LOOK_CALLS + 6
+    run.signals.look_wider()
+    assert Other.__call__ is not plain_call
+
+
+def test_a_module_switched_inside_of_a_call_does_not_show_the_modules_inside(run: Any) -> None:
+    class Freezes(torch.nn.Module):  # type: ignore[misc, name-defined]
+        """A part of it is never in training."""
+
+        def forward(self, x: Any) -> Any:
+            inner.train()
+            inner.eval()
+            return inner(x)
+
+    inner, net = Other(), Freezes().eval()
+    call_often(net)
+    call_quickly(net, run, 3 * LOOK_CALLS)
+    assert run.signals._modules._classes == {Freezes}
