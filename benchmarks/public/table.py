@@ -353,7 +353,7 @@ PROGRAMS = (
             "-m whisper " + " ".join(f"{{data}}/voices/wav/test{n // 5}/{n % 5}.wav" for n in range(10))
             + " --model small.pt --temperature_increment_on_fallback None",
             environment={"PYTHONPATH": ".", "PATH": ".:/usr/bin:/bin"},
-            data={name: f"transcriber/{name}" for name in ("small.pt", "numba.py", "ffmpeg")}),
+            data={name: f"transcriber/{name}" for name in ("small.pt", "numba.py", "ffmpeg")}, seconds=120),
     Program("zoology", "recall of pairs: a loss read twice in each step, an evaluation an epoch measured on the CPU",
             "HazyResearch/zoology", "-m zoology.launch {data}/recall/config.py",
             environment={"PYTHONPATH": "."}),
@@ -628,7 +628,7 @@ PROGRAMS = (
             data={"gym.py": "old_gym/gym.py"}),
     Program("elegantrl-ppo", "a learner, four explorers and an evaluator in processes of their own: rollouts, updates",
             "AI4Finance-Foundation/ElegantRL", "examples/demo_A2C_PPO.py --drl 0 --env 0",
-            environment={"PYTHONPATH": ".", "OMP_NUM_THREADS": "1"}, seconds=150),
+            environment={"PYTHONPATH": ".", "OMP_NUM_THREADS": "1"}, seconds=180),
     Program("elegantrl-ddpg", "a learner with a buffer on the GPU, eight explorers and an evaluator in processes",
             "AI4Finance-Foundation/ElegantRL", "examples/demo_DDPG_TD3_SAC.py --drl 3 --env 0",
             environment={"PYTHONPATH": ".", "OMP_NUM_THREADS": "1"}, seconds=180),
