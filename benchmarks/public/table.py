@@ -371,9 +371,9 @@ PROGRAMS = (
             "a1k12/characterizing-pinns-failure-modes",
             "main_pbc.py --system convection --beta 1.0 --N_f 100 --seed 0 --optimizer_name LBFGS",
             folder="pbc_examples"),
-    Program("aspects", "sentences and their graphs: lengths read in each layer, evaluations; test of the best",
+    Program("aspects", "sentences, of each word of which a length is read to weigh it; evaluations; test of the best",
             "songyouwei/ABSA-PyTorch",
-            "train.py --model_name asgcn --dataset laptop --embed_dim 100 --lr 0.001 --num_epoch 8 --patience 8",
+            "train.py --model_name cabasc --dataset laptop --embed_dim 100 --lr 0.001 --num_epoch 3 --patience 3",
             data={
                 "datasets/semeval14": "aspects/semeval14", "glove.twitter.27B": "aspects/glove.twitter.27B",
                 "transformers": "no_bert/transformers",
