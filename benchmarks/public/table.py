@@ -369,7 +369,7 @@ PROGRAMS = (
             environment={"PYTHONPATH": "."}),
     Program("pinn-lbfgs", "one step of LBFGS for the whole training, norms of gradients read in each closure",
             "a1k12/characterizing-pinns-failure-modes",
-            "main_pbc.py --system convection --beta 1.0 --N_f 100 --seed 0 --optimizer_name LBFGS",
+            "main_pbc.py --system convection --beta 5.0 --N_f 1000 --seed 0 --optimizer_name LBFGS",
             folder="pbc_examples"),
     Program("aspects", "sentences, of each word of which a length is read to weigh it; evaluations; test of the best",
             "songyouwei/ABSA-PyTorch",
@@ -387,7 +387,7 @@ PROGRAMS = (
             "timbmg/Sentence-VAE", "train.py --data_dir data --epochs 6 --test",
             data={f"data/ptb.{split}.txt": f"wikitext/{split}.txt" for split in ("train", "valid", "test")}),
     Program("diffwave", "a vocoder with AMP and a scaler: a check of each step's loss, a checkpoint an epoch",
-            "lmnt-com/diffwave", "-m diffwave model {data}/utterances --max_steps 280 --fp16", folder="src",
+            "lmnt-com/diffwave", "-m diffwave model {data}/utterances --max_steps 200 --fp16", folder="src",
             data={"src/torchaudio.py": "wave_reader/torchaudio.py"}),
     # Pictures
     Program("mnist", "training, evaluation", "pytorch/examples", "main.py --epochs 2", folder="mnist", data=MNIST),
@@ -543,7 +543,7 @@ PROGRAMS = (
             " --chkpt-intv 2 --num-samples 64"),
     Program("segmentation-prefetcher", "a trainer with copies on a stream of their own, areas read in each step",
             "yassouali/pytorch-segmentation", "train.py --config {data}/segments/config.json"),
-    Program("distillation", "a generator and a student of a teacher, 120 steps an epoch without a wait, tests",
+    Program("distillation", "a generator and a student of a teacher: a copy in each step, figures once an epoch; tests",
             "huawei-noah/Data-Efficient-Model-Compression",
             "DAFL-train.py --dataset MNIST --data data/ --teacher_dir models/ --output_dir models/ --n_epochs 20"
             " --batch_size 256", folder="DAFL", data={"DAFL/data": "mnist"}, environment=WHOLE_FILES,
