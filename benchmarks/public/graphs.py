@@ -65,8 +65,24 @@ def make_planetoid(folder: Path) -> None:
     (folder / "ind.cora.test.index").write_text("".join(f"{node}\n" for node in order))
 
 
+def make_triples(folder: Path) -> None:
+    """What is related to what in which way, and which answers to a question are true, as KGEmb prepares them."""
+    rng = np.random.default_rng(26)
+    folder.mkdir()
+    things, ways = 2000, 11
+    known: dict[str, dict[tuple[int, int], list[int]]] = {"lhs": {}, "rhs": {}}
+    for split, size in (("train", 20_000), ("valid", 300), ("test", 300)):
+        triples = np.stack([rng.integers(0, limit, size) for limit in (things, ways, things)], axis=1)
+        (folder / f"{split}.pickle").write_bytes(pickle.dumps(triples.astype("int64")))
+        for one, way, other in triples.tolist():
+            known["rhs"].setdefault((one, way), []).append(other)
+            known["lhs"].setdefault((other, way + ways), []).append(one)
+    (folder / "to_skip.pickle").write_bytes(pickle.dumps(known))
+
+
 GRAPHS: dict[str, Callable[[Path], None]] = {
     "cora": make_cora,
     "proteins": make_proteins,
     "planetoid": make_planetoid,
+    "triples": make_triples,
 }

@@ -118,6 +118,40 @@ def make_denoiser(folder: Path) -> None:
     (folder / "digits.json").write_text(json.dumps(config))
 
 
+def make_banners(folder: Path) -> None:
+    """Whether an advertisement was clicked, 13 numbers and 26 names, some of them missing, with a line of titles."""
+    rng = np.random.default_rng(59)
+    folder.mkdir()
+    rows = [["label", *(f"I{number}" for number in range(1, 14)), *(f"C{number}" for number in range(1, 27))]]
+    for number in range(6400):
+        values = [*map(str, rng.integers(0, 100, 13)), *(f"{name:08x}" for name in rng.integers(0, 40, 26))]
+        known = rng.random(39) < 0.9
+        rows.append([str(number % 2), *(value if seen else "" for value, seen in zip(values, known, strict=True))])
+    (folder / "criteo_sample.txt").write_text("".join(",".join(row) + "\n" for row in rows))
+
+
+def make_segments(folder: Path) -> None:
+    """The configuration of a short training on the pictures with masks, which are in a folder beside it."""
+    folder.mkdir()
+    pictures = {"data_dir": str(folder.resolve().parent / "voc"), "batch_size": 8, "crop_size": 96, "num_workers": 4}
+    augmented = {"augment": True, "base_size": 128, "scale": True, "flip": True, "rotate": True, "blur": False}
+    config = {
+        "name": "UNet", "n_gpu": 1, "use_synch_bn": False,
+        "arch": {"type": "UNet", "args": {"freeze_bn": False}},
+        "train_loader": {"type": "VOC", "args": {**pictures, **augmented, "split": "train", "shuffle": True}},
+        "val_loader": {"type": "VOC", "args": {**pictures, "split": "val", "val": True}},
+        "optimizer": {
+            "type": "SGD", "differential_lr": False, "args": {"lr": 0.01, "weight_decay": 0.0001, "momentum": 0.9},
+        },
+        "loss": "CrossEntropyLoss2d", "ignore_index": 255, "lr_scheduler": {"type": "Poly", "args": {}},
+        "trainer": {
+            "epochs": 36, "save_dir": "saved/", "save_period": 12, "monitor": "max Mean_IoU", "early_stop": 36,
+            "tensorboard": True, "log_dir": "saved/runs", "log_per_iter": 20, "val": True, "val_per_epochs": 3,
+        },
+    }  # fmt: skip
+    (folder / "config.json").write_text(json.dumps(config))
+
+
 RECORDS: dict[str, Callable[[Path], None]] = {
     "sessions": make_sessions,
     "traffic": make_traffic,
@@ -127,4 +161,6 @@ RECORDS: dict[str, Callable[[Path], None]] = {
     "episodes": make_episodes,
     "snippets": make_snippets,
     "denoiser": make_denoiser,
+    "banners": make_banners,
+    "segments": make_segments,
 }

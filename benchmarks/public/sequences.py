@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 
@@ -101,9 +102,30 @@ def make_reversed_words(folder: Path) -> None:
     (folder / "test.txt").write_text("".join(f"{' '.join(line)}\t{' '.join(line[::-1])}\n" for line in asked))
 
 
+def make_aspects(folder: Path) -> None:
+    """Reviews, what each speaks of and whether it is praise; which words hang together; vectors of the words."""
+    rng = np.random.default_rng(63)
+    reviews, vectors = folder / "semeval14", folder / "glove.twitter.27B"
+    reviews.mkdir(parents=True)
+    vectors.mkdir()
+    for split, size in (("Train", 1600), ("Test_Gold", 400)):
+        lines, graphs = [], {}
+        for number in range(size):
+            before, after = (" ".join(f"w{word}" for word in rng.integers(0, 500, rng.integers(4, 16))) for _ in "12")
+            lines += [f"{before} $T$ {after}", f"w{rng.integers(0, 500)} w{rng.integers(0, 500)}", str(number % 3 - 1)]
+            words = len(f"{before} {after}".split()) + 2
+            graphs[3 * number] = (rng.random((words, words)) < 0.1).astype("float32")
+        name = f"Laptops_{split}.xml.seg"
+        (reviews / name).write_text("\n".join(lines) + "\n")
+        (reviews / f"{name}.graph").write_bytes(pickle.dumps(graphs))
+    rows = [f"w{word} " + " ".join(f"{value:.3f}" for value in rng.normal(size=100)) for word in range(500)]
+    (vectors / "glove.twitter.27B.100d.txt").write_text("\n".join(rows) + "\n")
+
+
 SEQUENCES: dict[str, Callable[[Path], None]] = {
     "tagged": make_tagged,
     "reversals": make_reversals,
     "recall": make_recall,
     "reversed_words": make_reversed_words,
+    "aspects": make_aspects,
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import wave
 from collections.abc import Callable
 from pathlib import Path
 
@@ -38,4 +39,22 @@ def make_spectra(folder: Path) -> None:
     (folder / "train.pkl").write_bytes(pickle.dumps(speakers))
 
 
-SIGNALS: dict[str, Callable[[Path], None]] = {"road": make_road, "spectra": make_spectra}
+def make_utterances(folder: Path) -> None:
+    """Short sounds, and beside each its spectrogram."""
+    rng = np.random.default_rng(72)
+    folder.mkdir()
+    for number in range(640):
+        file = folder / f"{number}.wav"
+        with wave.open(str(file), "wb") as out:
+            out.setnchannels(1)
+            out.setsampwidth(2)
+            out.setframerate(22_050)
+            out.writeframes((rng.normal(size=20_480) * 3000).astype("<i2").tobytes())
+        np.save(folder / f"{file.name}.spec.npy", rng.random((80, 80)).astype(np.float32))
+
+
+SIGNALS: dict[str, Callable[[Path], None]] = {
+    "road": make_road,
+    "spectra": make_spectra,
+    "utterances": make_utterances,
+}

@@ -102,6 +102,44 @@ def make_no_filters(folder: Path) -> None:
     (folder / "ffmpeg.py").write_text("")
 
 
+def make_wave_reader(folder: Path) -> None:
+    """As much of torchaudio as a program reads sounds with: the whole asks for another library."""
+    folder.mkdir()
+    (folder / "torchaudio.py").write_text(
+        "import wave\n\nimport numpy\nimport torch\n\n\n"
+        "def load(name):\n    with wave.open(name) as file:\n"
+        "        samples = numpy.frombuffer(file.readframes(file.getnframes()), '<i2')\n"
+        "    return torch.from_numpy(samples.astype('float32') / 32768)[None], file.getframerate()\n"
+    )
+
+
+def make_few_callbacks(folder: Path) -> None:
+    """As much of Keras as a program keeps its figures in that trains by PyTorch."""
+    package = folder / "tensorflow/python/keras"
+    package.mkdir(parents=True)
+    for name in (package, package.parent, package.parent.parent):
+        (name / "__init__.py").write_text("")
+    (package / "callbacks.py").write_text(
+        "class History:\n    def __init__(self):\n        self.history = {}\n\n"
+        "    def on_epoch_end(self, epoch, logs):\n        for name, value in logs.items():\n"
+        "            self.history.setdefault(name, []).append(value)\n\n\n"
+        "class CallbackList:\n    def __init__(self, callbacks):\n        self.callbacks = callbacks\n\n"
+        "    def set_model(self, model):\n        self.model = model\n\n"
+        "    def on_epoch_begin(self, *args):\n        pass\n\n"
+        "    on_train_begin = on_train_end = on_epoch_begin\n\n"
+        "    def on_epoch_end(self, epoch, logs):\n        for callback in self.callbacks:\n"
+        "            callback.on_epoch_end(epoch, logs)\n\n\n"
+        "class EarlyStopping:\n    pass\n\n\nclass ModelCheckpoint:\n    pass\n"
+    )
+
+
+def make_no_bert(folder: Path) -> None:
+    """As much of an old transformers as a program imports whose model is none of BERT's."""
+    (folder / "transformers").mkdir(parents=True)
+    (folder / "transformers/__init__.py").write_text("BertModel = BertTokenizer = None\n")
+    (folder / "transformers/modeling_bert.py").write_text("BertPooler = BertSelfAttention = None\n")
+
+
 SUBSTITUTES: dict[str, Callable[[Path], None]] = {
     "byte_tokenizer": make_byte_tokenizer,
     "one_process": make_one_process,
@@ -112,4 +150,7 @@ SUBSTITUTES: dict[str, Callable[[Path], None]] = {
     "no_drawings": make_no_drawings,
     "no_storage": make_no_storage,
     "no_filters": make_no_filters,
+    "wave_reader": make_wave_reader,
+    "few_callbacks": make_few_callbacks,
+    "no_bert": make_no_bert,
 }

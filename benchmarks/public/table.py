@@ -41,6 +41,7 @@ RENAMED = {"Project-MONAI/tutorials": "monai-tutorials"}
 COMMITS = {
     "649453932/Bert-Chinese-Text-Classification-Pytorch": "050a7b0dc75d8a2d7fd526002c4642d5329a0c27",
     "649453932/Chinese-Text-Classification-Pytorch": "6cb26819af7b646275aff8a4693676f2849e67f6",
+    "a1k12/characterizing-pinns-failure-modes": "4390d09c507c117a37e621ab1b785a43f0c32f57",
     "affjljoo3581/GPT2": "7b159669f6225231ee75f5ea110c1be69f4ce8ef",
     "AI4Finance-Foundation/ElegantRL": "7c64395ff4c2b53892fe6f9eaa3b58947136ffc1",
     "Andras7/word2vec-pytorch": "36b93a503e8b3b5448abbc0e18f2a6bd3e017fc9",
@@ -72,11 +73,14 @@ COMMITS = {
     "facebookresearch/vicreg": "4e12602fd495af83efd1631fbe82523e6db092e0",
     "fmu2/PyTorch-MAML": "19246a1ff9a1f47470dce80ed9e9332042f9e151",
     "GitYCC/crnn-pytorch": "f145a61e20e57a36b8f2d642f93c9ba2890cd042",
+    "GMvandeVen/continual-learning": "e6d795aa81b9cef742b8de76cb71222d4d1ce00b",
     "graykode/gpt-2-Pytorch": "401078fde5e85475590dc04c9ed11b79332b8717",
     "gusye1234/LightGCN-PyTorch": "947ca2b3b1d2d3545b114145710cb06c4e57b3d2",
+    "HazyResearch/KGEmb": "fd33c2a50def29f8df108faa8883c8f643a97700",
     "HobbitLong/SupContrast": "66a8fe53880d6a1084b2e4e0db0a019024d6d41a",
     "HazyResearch/zoology": "d88d6f5474f36998d82d5c3bd58a190248d0a669",
     "hazdzz/STGCN": "34a1cbd3485751a7fc4745a948946f459abeae11",
+    "huawei-noah/Data-Efficient-Model-Compression": "5e8f4e4cd361778a1d43772f4bb032de2d874393",
     "huggingface/accelerate": "16cb6eb80dd9aa8b4df1a63ef57863e455d53b83",
     "huggingface/diffusers": "58eb52c0803ea9af3abec60841c2a093bdf1f951",
     "huggingface/peft": "5d602fdbff04c33c1c4de55cda9d4ae1d7cb7e40",
@@ -96,6 +100,7 @@ COMMITS = {
     "Khrylx/PyTorch-RL": "72069237b4d86bcb9675b899ea94228019a4f003",
     "leftthomas/SRGAN": "7ddfdf27273c42d858ec52cab5ca1cbfca81d0be",
     "Lightning-AI/pytorch-lightning": "7f0c3436cd3f6ad3753125672024fc415cbcb414",
+    "lmnt-com/diffwave": "0594106093b8d8c444de8bd8cd26482f653c569f",
     "locuslab/fast_adversarial": "54f728755e71857b632882ba6d6cef22f56e2172",
     "locuslab/TCN": "2f8c2b817050206397458dfd1f5a25ce8a32fe65",
     "lucidrains/vector-quantize-pytorch": "0d7d1aa83334b6f2f8a40306bece75cdaa13d065",
@@ -135,13 +140,16 @@ COMMITS = {
     "sfujim/TD3": "34770ccdcb51df6f6c7d85c1ba7e40d71b940d16",
     "sfujim/TD7": "c1c280de1513f474488061b4cf39642b75dd84bd",
     "shaoxiongji/federated-learning": "5a9da1acd210aef030ff3841665c6d0cc0c8be23",
+    "shenweichen/DeepCTR-Torch": "f6854257b1fc29caab655ce72c6b5528b7432574",
     "skorch-dev/skorch": "5db0ddc962117a2c3a646910ecd2e70253ff8e87",
+    "songyouwei/ABSA-PyTorch": "9a7c6c1c993ad772d5f439d32af4899b6698ea67",
     "state-spaces/s4": "e757cef57d89e448c413de7325ed5601aceaac13",
     "taesungp/contrastive-unpaired-translation": "b3ac297708dfb6f7589d04662277e53c0d579c27",
     "threelittlemonkeys/lstm-crf-pytorch": "84618e7d94d4ed274a0e6d833772449cf4378289",
     "threelittlemonkeys/rnn-encoder-decoder-pytorch": "ba2bf25156b4513093aee4f9c3ab90a97fddc489",
     "thuml/Time-Series-Library": "4e938a1767106324dd753b2a44832bf870a0252e",
     "Tiiiger/SGC": "2c7a2727e82e462d8ef9d6e57f0b08888e16488f",
+    "timbmg/Sentence-VAE": "4e2c7009ff36677c40d0b252400f68a5ea114078",
     "tinyzqh/light_mappo": "a3be31570fcc5a3b41b515082d4ccf2ac3f3da3a",
     "tkipf/pygcn": "1600b5b748b3976413d1e307540ccc62605b4d6d",
     "tqch/ddpm-torch": "b60eb8deee899900c28525fd77ff53cdd26d6558",
@@ -157,6 +165,7 @@ COMMITS = {
     "weihua916/powerful-gnns": "9a2ce8ac3e99278307093a464a95caf0fb04b602",
     "XinJingHao/DRL-Pytorch": "83486646f12d44e4e94a834e495b81a8f2710055",
     "yanx27/Pointnet_Pointnet2_pytorch": "eb64fe0b4c24055559cea26299cb485dcb43d8dd",
+    "yassouali/pytorch-segmentation": "33434fa987bbf348c961473c15f044b85e32ca7f",
     "yenchenlin/nerf-pytorch": "63a5a630c9abd62b0f21c08703d0ac2ea7d4b9dd",
     "yjn870/SRCNN-pytorch": "064dbaac09859f5fa1b35608ab90145e2d60828b",
     "YuliaRubanova/latent_ode": "c0682d4f52b806fb88d965755892eadd9783f936",
@@ -187,6 +196,7 @@ MNIST = {"data": "mnist"}
 SHAKESPEARE = {"data/shakespeare_char": "shakespeare_char"}
 BOXES = [f"{kind}{split}2017{end}" for split in ("train", "val")
          for kind, end in (("images/", ""), ("labels/", ""), ("", ".txt"))]  # fmt: skip
+WHOLE_FILES = {"TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1"}
 HUB = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
 
 PROGRAMS = (
@@ -357,6 +367,28 @@ PROGRAMS = (
     Program("zoology", "recall of pairs: a loss read twice in each step, an evaluation an epoch measured on the CPU",
             "HazyResearch/zoology", "-m zoology.launch {data}/recall/config.py",
             environment={"PYTHONPATH": "."}),
+    Program("pinn-lbfgs", "one step of LBFGS for the whole training, norms of gradients read in each closure",
+            "a1k12/characterizing-pinns-failure-modes",
+            "main_pbc.py --system convection --beta 5.0 --N_f 1000 --seed 0 --optimizer_name LBFGS",
+            folder="pbc_examples"),
+    Program("aspects", "sentences, of each word of which a length is read to weigh it; evaluations; test of the best",
+            "songyouwei/ABSA-PyTorch",
+            "train.py --model_name cabasc --dataset laptop --embed_dim 100 --lr 0.001 --num_epoch 3 --patience 3",
+            data={
+                "datasets/semeval14": "aspects/semeval14", "glove.twitter.27B": "aspects/glove.twitter.27B",
+                "transformers": "no_bert/transformers",
+            }),
+    Program("deepctr", "recommendation by a library's fit: figures of each step by scikit-learn, predictions",
+            "shenweichen/DeepCTR-Torch", "run_classification_criteo.py", folder="examples",
+            environment={"PYTHONPATH": "."}, data={
+                "examples/criteo_sample.txt": "banners/criteo_sample.txt", "tensorflow": "few_callbacks/tensorflow",
+            }),
+    Program("text-vae", "an autoencoder of sentences: training and validation by one loop, words read one by one",
+            "timbmg/Sentence-VAE", "train.py --data_dir data --epochs 6 --test",
+            data={f"data/ptb.{split}.txt": f"wikitext/{split}.txt" for split in ("train", "valid", "test")}),
+    Program("diffwave", "a vocoder with AMP and a scaler: a check of each step's loss, a checkpoint an epoch",
+            "lmnt-com/diffwave", "-m diffwave model {data}/utterances --max_steps 200 --fp16", folder="src",
+            data={"src/torchaudio.py": "wave_reader/torchaudio.py"}),
     # Pictures
     Program("mnist", "training, evaluation", "pytorch/examples", "main.py --epochs 2", folder="mnist", data=MNIST),
     Program("mnist-rnn", "training, evaluation", "pytorch/examples", "main.py --accel --epochs 2",
@@ -509,6 +541,21 @@ PROGRAMS = (
             "tqch/ddpm-torch",
             "train.py --root {data}/mnist --config-path {data}/denoiser/digits.json --num-accum 2 --image-intv 2"
             " --chkpt-intv 2 --num-samples 64"),
+    Program("segmentation-prefetcher", "a trainer with copies on a stream of their own, areas read in each step",
+            "yassouali/pytorch-segmentation", "train.py --config {data}/segments/config.json"),
+    Program("distillation", "a generator and a student of a teacher: a copy in each step, figures once an epoch; tests",
+            "huawei-noah/Data-Efficient-Model-Compression",
+            "DAFL-train.py --dataset MNIST --data data/ --teacher_dir models/ --output_dir models/ --n_epochs 20"
+            " --batch_size 256", folder="DAFL", data={"DAFL/data": "mnist"}, environment=WHOLE_FILES,
+            before="teacher-train.py --dataset MNIST --data data/ --output_dir models/"),
+    Program("generative-replay", "five tasks in turn: a generator, its last copy and a classifier; tests of each task",
+            "GMvandeVen/continual-learning",
+            "main.py --experiment splitMNIST --scenario class --replay generative --distill --iters 300 --batch 128",
+            data={"store/datasets/MNIST": "mnist"}),
+    Program("elastic-weights", "five tasks in turn, after each a pass of one picture at a time with gradients",
+            "GMvandeVen/continual-learning",
+            "main.py --experiment splitMNIST --scenario task --ewc --iters 400 --batch 128 --fisher-n 500",
+            data={"store/datasets/MNIST": "mnist"}),
     # Detection
     Program("torchvision-detection", "detection: training", "chanwutk/vision_references",
             "train.py --data-path {data}/coco --dataset coco --model fasterrcnn_mobilenet_v3_large_320_fpn --epochs 1"
@@ -651,6 +698,11 @@ PROGRAMS = (
             "citation.py --dataset cora"),
     Program("stgcn", "a traffic forecast: a loader of tensors of the device, evaluations; test of the best",
             "hazdzz/STGCN", "main.py --epochs 8", data={"data/metr-la": "road"}),
+    Program("knowledge-graph", "embeddings in hyperbolic space: training, losses; ranks of 600 answers one by one",
+            "HazyResearch/KGEmb",
+            "run.py --dataset WN18RR --model AttH --rank 32 --batch_size 500 --max_epochs 12 --valid 4"
+            " --neg_sample_size 50 --optimizer Adam --learning_rate 0.001 --multi_c --bias learn --dtype double",
+            environment={"DATA_PATH": "data", "LOG_DIR": "logs"}, data={"data/WN18RR": "triples"}),
     # Trainers
     Program("lightning-imagenet", "Lightning: sanity check, training, validation", "Lightning-AI/pytorch-lightning",
             "imagenet.py fit --model.data_path {data}/imagefolder --model.arch resnet18 --model.batch_size 32"

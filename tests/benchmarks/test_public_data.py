@@ -1,0 +1,76 @@
+"""The data that the public programs read: what their parts say of one another, and what stands in for libraries."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks.public import data
+
+
+@pytest.fixture
+def made(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    folder = tmp_path / request.param
+    data.MAKERS[request.param](folder)
+    return folder
+
+
+@pytest.mark.parametrize("made", ["triples"], indirect=True)
+def test_the_answer_to_a_question_is_among_its_true_ones(made: Path) -> None:
+    known = pickle.loads((made / "to_skip.pickle").read_bytes())
+    ways = pickle.loads((made / "train.pickle").read_bytes())[:, 1].max() + 1
+    for split in ("valid", "test"):
+        for one, way, other in pickle.loads((made / f"{split}.pickle").read_bytes()).tolist():
+            assert other in known["rhs"][one, way]
+            assert one in known["lhs"][other, way + ways]
+
+
+@pytest.mark.parametrize("made", ["aspects"], indirect=True)
+def test_a_review_has_a_graph_of_its_words(made: Path) -> None:
+    for file in made.glob("semeval14/*.seg"):
+        lines = file.read_text().splitlines()
+        graphs = pickle.loads(file.with_name(f"{file.name}.graph").read_bytes())
+        assert list(graphs) == list(range(0, len(lines), 3))
+        for first, graph in graphs.items():
+            assert len(graph) == len(lines[first].replace("$T$", lines[first + 1]).split())
+
+
+@pytest.mark.parametrize("made", ["banners"], indirect=True)
+def test_a_line_of_clicks_has_a_value_or_a_gap_for_each_title(made: Path) -> None:
+    rows = [line.split(",") for line in (made / "criteo_sample.txt").read_text().splitlines()]
+    assert {len(row) for row in rows} == {40}
+    assert any(not value for value in rows[1])
+
+
+@pytest.mark.parametrize("made", ["segments"], indirect=True)
+def test_a_configuration_names_the_pictures_beside_it(made: Path) -> None:
+    config = json.loads((made / "config.json").read_text())
+    assert config["train_loader"]["args"]["data_dir"] == str(made.parent / "voc")
+
+
+@pytest.mark.parametrize("made", ["few_callbacks"], indirect=True)
+def test_the_stand_in_for_keras_keeps_figures(made: Path) -> None:
+    program = (
+        "from tensorflow.python.keras.callbacks import CallbackList, History\n"
+        "history = History()\nkept = CallbackList([history])\nkept.on_train_begin()\n"
+        "for epoch in (0, 1):\n    kept.on_epoch_end(epoch, {'loss': epoch})\n"
+        "print(history.history)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=made, capture_output=True, text=True, check=True)
+    assert done.stdout == "{'loss': [0, 1]}\n"
+
+
+def test_the_stand_in_for_torchaudio_reads_what_was_written(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    for name in ("utterances", "wave_reader"):
+        data.MAKERS[name](tmp_path / name)
+    program = "import torchaudio; samples, rate = torchaudio.load('../utterances/0.wav'); print(*samples.shape, rate)"
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path / "wave_reader", capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "1 20480 22050\n"
