@@ -159,6 +159,8 @@ class PhaseChoice(PhaseBook):
     def _other_call(self, event: Event, nest: Nest) -> Phase:
         if not nest.loops:
             known = self._by_loop.get(None)
+            if known is not None and known.evaluates and self.current.kind == "epoch end":
+                return self.current
             return known or (self._new("other", None, nest) if event == "user" else self.current)
         self._tell_calls_apart(nest)
         inner = nest.loops[0]

@@ -105,6 +105,8 @@ class Phase:
     optimised: bool = False
     """An optimiser stepped in it."""
     source: CountedSource = "none"
+    evaluates: bool = False
+    """Its optimiser evaluates a closure many times in a step of its own, and each time is a step."""
     steps: int = 0
     times: int = 0
     time_ns: int = 0

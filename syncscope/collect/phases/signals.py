@@ -18,6 +18,7 @@ from typing import Any, Protocol
 from syncscope.collect.features import find
 from syncscope.collect.imports import ImportWatch
 from syncscope.collect.patching import Patches, tracing
+from syncscope.collect.phases.closures import ClosureCalls
 from syncscope.collect.phases.compiled import CompiledCalls
 from syncscope.collect.phases.expected import NOBODY
 from syncscope.collect.phases.gradients import GradientCalls
@@ -79,6 +80,7 @@ class Signals:
         self._watching = False
         self._modules = ModuleCalls(tracker, self._followed, self._fail)
         self._gradients = GradientCalls(tracker, self._followed, self._fail, lambda: self.optimizers_made)
+        self._closures = ClosureCalls(tracker, self._followed, self._fail)
         self._compiled = CompiledCalls(tracker, self._followed, self._fail, lambda: self.optimizers_made)
         self._before: Any = None
         """The handle of the hook before steps of optimisers, which is there while somebody hears of moments."""
@@ -115,6 +117,7 @@ class Signals:
         self._watch_loaders(torch)
         self._watch_checkpoints(torch)
         self._gradients.open(torch)
+        self._closures.open(torch)
         self._compiled.open(torch)
 
     def detach(self) -> None:
@@ -128,6 +131,7 @@ class Signals:
         self._watch_begins_of_steps()
         self._modules.close()
         self._gradients.close()
+        self._closures.close()
         self._compiled.close()
         self._imports.close()
         self._patches.restore()
@@ -138,6 +142,7 @@ class Signals:
         self._tracker.expected.slow_down()
         self._modules.forget()
         self._gradients.forget()
+        self._closures.forget()
         self._compiled.forget()
 
     def look_wider(self) -> None:

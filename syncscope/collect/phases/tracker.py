@@ -96,6 +96,10 @@ class PhaseTracker(PhaseChoice):
     def optimizer_stepped(self, frame: FrameType | None, optimizer: Any) -> None:
         """``optimizer`` made a step, or a scaler skipped it."""
         phase, expected = self._phase_of("step", frame), self.expected
+        if phase.evaluates and phase.owner is not None and phase.owner() is optimizer:
+            if phase.loop is None:  # that was all of it
+                self._enter(self._pseudo_phase("epoch end"))
+            return
         if phase.source != "user" and not self.by_time:
             if expected.second == id(optimizer):
                 phase.since_owner += QUIET - expected.seconds  # those that were not told
@@ -105,6 +109,13 @@ class PhaseTracker(PhaseChoice):
                 expected.second, expected.seconds = id(optimizer), QUIET
         if phase.ended:  # its loader reads ahead: this was the last step
             self._enter(self._pseudo_phase("epoch end"))
+
+    def closure_evaluated(self, frame: FrameType | None, optimizer: Any) -> None:
+        """``optimizer`` evaluated its closure, as it does many times in a step of its own: each time is a step."""
+        phase = self._phase_of("step", frame)
+        if phase.source != "user" and not self.by_time and self._is_boundary(phase, "optimizer", optimizer):
+            phase.evaluates = True
+            self._boundary(phase, "evaluation", optimizer)
 
     def _is_boundary(self, phase: Phase, source: CountedSource, caller: Any) -> bool:
         """Whether steps of ``phase`` end with those of ``caller``: the first that came twice, until it is gone, or
