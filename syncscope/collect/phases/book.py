@@ -298,7 +298,7 @@ class PhaseBook:
             self.expected.mask = mask
             if phase.source == "user":
                 self.expected.passes = CALLS_A_STEP * left
-            elif phase.seldom and not phase.shares:
+            elif phase.seldom and not (phase.shares or phase.by_batch):  # the first call after each batch is heard
                 self.expected.others = self.expected.passes = CALLS_A_STEP
 
     def _judge_nested(self, train: Phase) -> None:

@@ -251,3 +251,19 @@ def test_batches_of_an_evaluation_pass_unheard(run: Followed, time: Time) -> Non
     assert run.phase("evaluate").steps == 600
     assert len(run.boundaries) < 100
     assert run.phase("evaluate").calls <= 600
+
+
+def test_each_batch_of_a_short_evaluation_is_a_step(run: Followed, time: Time) -> None:
+    net = model().eval()
+
+    def evaluate(batches: int) -> None:
+        for batch in loader(batches):
+            net(batch)
+            time.now += 20_000
+
+    evaluate(1_500)
+    phase = run.phase("evaluate")
+    assert phase.by_batch and phase.seldom
+    assert phase.steps == 1_500
+    evaluate(500)
+    assert run.phase("evaluate").steps == 2_000
