@@ -3,6 +3,9 @@
 Writes ``--ranks`` files (``fixtures/ranks.py``). For each engine and number of workers, and for fewer ranks, a new
 process analyses the folder. Peak memory is resident memory: the client's comes from the operating system, the largest
 worker's is sampled five times a second.
+
+A second table is of longer ranks, an eighth as many: of ``--events`` events each, made by repeating recordings. Its
+time is the processor's for ``syncscope analyze`` in one process, its start too, divided by the ranks.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from typing import Any
 import msgspec
 import psutil
 
-from fixtures.ranks import write_ranks
+from fixtures.ranks import LONGER, write_longer_ranks, write_ranks
 
 ROOT = Path(__file__).parents[1]
 
@@ -86,6 +89,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--ranks", type=int, default=1024)
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--events", type=int, default=20_000, help="of each longer rank (default: %(default)s)")
     parser.add_argument("--client", help=argparse.SUPPRESS)
     parser.add_argument("--jobs", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--scheduler", help=argparse.SUPPRESS)
@@ -93,6 +97,13 @@ def main() -> None:
     if options.client:
         client(options.client, options.jobs, options.scheduler)
         return
+    print_numbers_of_ranks(options.ranks, options.workers)
+    print()
+    print_longer_ranks(max(options.ranks // 8, 8), options.events)
+
+
+def print_numbers_of_ranks(ranks: int, workers: list[int]) -> None:
+    """The table of engines, and numbers of workers and ranks."""
     print(
         "| ranks | engine | workers | wall, s | ranks/s | CPU, s "
         "| client, MB (begun with) | worker, MB | report, MB | late |"
@@ -100,17 +111,13 @@ def main() -> None:
     print("|--:|---|--:|--:|--:|--:|--:|--:|--:|--:|")
     with ExitStack() as stack:
         folders = {}
-        for number in sorted({max(options.ranks // 16, 8), max(options.ranks // 4, 8), options.ranks}):
+        for number in sorted({max(ranks // 16, 8), max(ranks // 4, 8), ranks}):
             folders[number] = Path(stack.enter_context(tempfile.TemporaryDirectory()))
             write_ranks(folders[number], number)
-        fewer = [
-            (folder, "local", max(options.workers)) for number, folder in folders.items() if number < options.ranks
-        ]
-        whole = [(folders[options.ranks], engine, n) for engine in ("local", "dask") for n in options.workers]
-        for folder, engine, workers in (*fewer, *whole):
-            print_row(
-                engine, workers, measure_on_dask(folder, workers) if engine == "dask" else measure(folder, workers)
-            )
+        fewer = [(folder, "local", max(workers)) for number, folder in folders.items() if number < ranks]
+        whole = [(folders[ranks], engine, n) for engine in ("local", "dask") for n in workers]
+        for folder, engine, jobs in (*fewer, *whole):
+            print_row(engine, jobs, measure_on_dask(folder, jobs) if engine == "dask" else measure(folder, jobs))
 
 
 def print_row(engine: str, workers: int, figures: dict[str, Any]) -> None:
@@ -121,6 +128,26 @@ def print_row(engine: str, workers: int, figures: dict[str, Any]) -> None:
         f"{figures['report_mb']:.2f}", figures["late"],
     ]  # fmt: skip
     print(f"| {' | '.join(map(str, cells))} |", flush=True)
+
+
+def print_longer_ranks(ranks: int, events: int) -> None:
+    """The table of longer ranks."""
+    print("| with | events | ranks | CPU, s a rank | CPU, s for 20,000 events |")
+    print("|---|--:|--:|--:|--:|")
+    for kind in LONGER:
+        with tempfile.TemporaryDirectory() as folder:
+            written = write_longer_ranks(Path(folder), ranks, kind, events)
+            took = _seconds_of_command(folder) / ranks
+        print(f"| {kind} | {written:,} | {ranks} | {took:.3f} | {took * 20_000 / written:.3f} |", flush=True)
+
+
+def _seconds_of_command(folder: str) -> float:
+    """What the command that analyses the folder takes of a processor."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    command = [sys.executable, "-m", "syncscope", "analyze", folder, "--jobs", "1", "--format", "json"]
+    subprocess.run(command, stdout=subprocess.DEVNULL, check=True, cwd=ROOT)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 if __name__ == "__main__":

@@ -130,7 +130,7 @@ class Nesting:
         """The row and its ancestors, innermost first."""
         while row >= 0:
             yield row
-            row = int(self.parent[row])
+            row = self.parent.item(row)
 
 
 def _find_parents(ts: Ints, end: Ints) -> Ints:

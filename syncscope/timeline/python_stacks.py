@@ -90,10 +90,10 @@ class PythonStacks:
         new = []
         while row >= 0 and row not in self._identity:
             new.append(row)
-            row = int(self.nesting.parent[row])
+            row = self.nesting.parent.item(row)
         number = self._identity.get(row, -1)
         for row in reversed(new):
-            call = (number, int(self._file[row]), int(self._line[row]), int(self._function[row]))
+            call = (number, self._file.item(row), self._line.item(row), self._function.item(row))
             number = self._identity[row] = self._stacks.setdefault(call, len(self._stacks))
         return number
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import lru_cache
 
 import msgspec
 import numpy as np
@@ -211,6 +212,7 @@ def _innermost(places: list[Place], weights: Ints, longest: Ints, shares: dict[F
     return IdlePlace(replace(place, site=site, at=at, chain=chain), behind[at] / whole)
 
 
+@lru_cache(maxsize=4096)
 def _passes_on(frame: Frame) -> bool:
     """Whether a function is behind every step, or only calls others for its callers, or is in no file to look at."""
     if frame.file.startswith(COMMON) or is_generated(frame.file):
