@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import FrameType
 from typing import Protocol
 
@@ -39,6 +40,13 @@ class Tracker(Protocol):
     def tell_next(self) -> None:
         """Let the next step not pass unheard. From any thread."""
 
+    def watch_end(self, over: Callable[[FrameType], None], most_ns: float) -> float:
+        """Let ``over`` be called with the innermost frame once the loop of the current phase is over, where that can be
+        told. Returns what that takes, at most ``most_ns``."""
+
+    def stop_watching(self) -> None:
+        """Call it no more."""
+
 
 class Nowhere:
     """A phase, and the tracker that always finds it."""
@@ -57,4 +65,10 @@ class Nowhere:
         return self
 
     def tell_next(self) -> None:
+        pass
+
+    def watch_end(self, over: Callable[[FrameType], None], most_ns: float) -> float:
+        return 0.0
+
+    def stop_watching(self) -> None:
         pass
