@@ -72,12 +72,12 @@ class Choice:
         fresh = allowed < FRESH_NS and allowed < state.fresh_ns(self._phases_ns)
         if fresh:
             allowed = account.limit_to(state.fresh_ns(self._phases_ns))
-        if tail := tail and allowed < account.tail_left_ns:
+        if tail and allowed < account.tail_left_ns:
             allowed = account.limit_to(account.tail_left_ns)
         if not paused:
             return allowed <= 0
         inside = not (begins or state.stepless or not state.phase.steps)
-        enough = 1 if fresh or tail else expected if sampling.counts_last else state.enough_ns
+        enough = 1 if tail else expected if sampling.counts_last else 1 if fresh else state.enough_ns
         return inside or allowed < enough
 
     def stay_paused(self, state: PhaseTally) -> None:

@@ -131,6 +131,9 @@ class Counter(Counted):
         if (left <= 0 or until_last == 0) and not self._suspended:
             self._next_block(state, state.stays.span(phase.steps) if until_last == 0 else 0)
             left = state.sampling.left
+        elif phase.times != state.times:
+            self._watch_end()
+        state.times = phase.times
         return max(min(left, until_last or left) - 1, 0)
 
     def changed(self, before: Phase, after: Phase) -> None:
@@ -151,7 +154,6 @@ class Counter(Counted):
             rest = self._count_rest(self._state)
         if not self._suspended:
             self._apply(self._state, begins=rest)
-            self._watch_end()
 
     def folded(self, phase: Phase, into: Phase) -> None:
         """``phase`` turned out to be part of ``into``. Its waits are those of the step that ``into`` is in."""
@@ -333,11 +335,10 @@ class Counter(Counted):
         """Hear of the end of the loop that the program is in, where steps of it are left out: what follows it comes
         once a stay, and nothing else tells that it begins."""
         state, account = self._state, self._account
-        if account.on or self._suspended or not state.told_at_begin:
+        if account.on or self._suspended or not state.told_at_begin or account.tail_left_ns <= 0:
             return
-        if state.stays.until_last(state.phase.steps) is None:
-            self._watched = state
-            account.book_tail(self._tracker.watch_end(self._loop_over, account.tail_left_ns))
+        self._watched = state
+        account.book_tail(self._tracker.watch_end(self._loop_over, account.tail_left_ns))
 
     def _loop_over(self, frame: FrameType) -> None:
         """The loop is over. The program is in another phase from now on, or makes what is left of its last step."""
@@ -347,8 +348,8 @@ class Counter(Counted):
                 return
             self._ending = True
             self._tracker.at(frame)
-            if self._state is state:
-                self._count_tail(state)
+            if self._state.told_at_begin:
+                self._count_tail(self._state)
             self._account.book_block(self._clock() - begin)
         except Exception as error:
             self.tally.failed(error)

@@ -20,6 +20,10 @@ class Phase(Protocol):
     def steps(self) -> int:
         """Boundaries so far."""
 
+    @property
+    def times(self) -> int:
+        """How often its loop began."""
+
 
 class Tracker(Protocol):
     """What counting asks of the phase tracker."""
@@ -42,7 +46,7 @@ class Tracker(Protocol):
 
     def watch_end(self, over: Callable[[FrameType], None], most_ns: float) -> float:
         """Let ``over`` be called with the innermost frame once the loop of the current phase is over, where that can be
-        told. Returns what that takes, at most ``most_ns``."""
+        told. Returns what that takes, about ``most_ns`` at most."""
 
     def stop_watching(self) -> None:
         """Call it no more."""
@@ -53,7 +57,7 @@ class Nowhere:
 
     number = 0
     kind: PhaseKind = "other"
-    steps = 0
+    steps = times = 0
     followed_ns = 0.0
     unheard = 0
 

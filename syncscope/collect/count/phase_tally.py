@@ -56,6 +56,8 @@ class PhaseTally(Weights):
         self._draw = draw
         self.sampling = Sampling(draw, self.stepless)
         self.stays = Stays()
+        self.times = 0
+        """How often its loop had begun at the last step that was heard of."""
         self.warned: dict[int, Place] = {}
         self.called: dict[Key, Place] = {}
         self.begin()

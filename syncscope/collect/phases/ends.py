@@ -10,25 +10,29 @@ from typing import Any
 from syncscope.collect.phases.loops import Loop
 
 Over = Callable[[FrameType], None]
-"""Called with the innermost frame once a loop is over: the one that ran it, or the one to which that returns. It must
-raise nothing: it is called in the midst of the program."""
+"""Called with the innermost frame once a loop is over: the one that ran it, and then the one to which that returns. It
+must raise nothing: it is called in the midst of the program."""
 
 TOOLS = (4, 3)
 """Numbers of tools that Python leaves to whoever comes first."""
 
+ASKING_NS = 5_000.0
+"""What it takes to find the frame to be watched, twice what was measured in a loop, ..."""
+
 BASE_NS = 10_000.0
-"""What it takes to hear of a function's return, twice what was measured in a loop, ..."""
+"""... and to hear of a function's return, ..."""
 
 BYTE_NS = 7.0
 """... and for each byte of its code."""
 
-LINE_NS, LINE_BYTE_NS = 1_200.0, 2.2
+LINE_NS, LINE_BYTE_NS = 2_000.0, 2.2
 """What each line of the loop takes beyond it, once, and for each byte of the function's code: to let Python forget a
 line, 3.12 looks at all of that."""
 
 
 class LoopEnd:
-    """Calls somebody once a frame runs a line behind its loop, or returns, or the loop's loader has no further batch.
+    """Calls somebody once a frame runs a line behind its loop, or the loop's loader has no further batch, and once the
+    frame returns.
 
     The lines of the loop are heard once each, and then no more. Lines and returns need Python 3.12 (``sys.monitoring``)
     and a number that no other tool uses, for as long as a frame is watched. An exception that ends the loop is not
@@ -41,28 +45,33 @@ class LoopEnd:
         self._code: CodeType | None = None
         self._frame_id = 0
         self._loops: tuple[Loop, ...] = ()
+        self._left = False
+        """The loop is over; the frame has not returned."""
         self._over: Over = _nobody
         self._lines: dict[CodeType, int] = {}
         """Lines of the loops of functions that were watched."""
 
     def watches(self, frame_id: int) -> bool:
-        """Whether the frame with this number is being watched."""
-        return self._frame_id == frame_id != 0
+        """Whether the end of a loop of the frame with this number is to be heard."""
+        return self._frame_id == frame_id != 0 and not self._left
 
     def watch(self, frame: FrameType, loops: Iterable[Loop], over: Over, most_ns: float) -> float:
         """Call ``over`` once ``frame``, which runs one of ``loops``, is done with it. Only the last frame is watched
-        that this was called with. Returns about what it takes: at most ``most_ns``. Lines are only heard where that is
-        enough, and so are returns."""
+        that this was called with. Returns about what it takes: lines are only heard where that is at most ``most_ns``,
+        and so are returns."""
         self.stop()
         code = frame.f_code
         mine = tuple(loop for loop in loops if loop.code is code)
         self._frame_id, self._loops, self._over = id(frame), mine, over
         if self._monitoring is None or not mine:
-            return 0.0
+            return ASKING_NS
         size = len(code.co_code)
-        needed, of_lines = BASE_NS + BYTE_NS * size, self._count_lines(code, mine) * (LINE_NS + LINE_BYTE_NS * size)
+        needed, of_lines = (
+            ASKING_NS + BASE_NS + BYTE_NS * size,
+            self._count_lines(code, mine) * (LINE_NS + LINE_BYTE_NS * size),
+        )
         if needed > most_ns or not self._take_number():
-            return 0.0
+            return ASKING_NS
         events = self._monitoring.events
         heard = events.PY_RETURN
         if needed + of_lines <= most_ns:
@@ -74,7 +83,7 @@ class LoopEnd:
     def stop(self) -> None:
         """Watch nothing any more, and give the number back."""
         tool, code, self._tool, self._code = self._tool, self._code, None, None
-        self._frame_id, self._over = 0, _nobody
+        self._frame_id, self._left, self._over = 0, False, _nobody
         if tool is None:
             return
         events = self._monitoring.events
@@ -109,20 +118,23 @@ class LoopEnd:
         if any(loop.holds(frame.f_lasti) for loop in self._loops):
             return self._monitoring.DISABLE
         if code is self._code and id(frame) == self._frame_id:
-            self.end(frame)
+            self.leave_loop(frame)
         return None
 
     def _heard_return(self, code: CodeType, offset: int, value: object) -> None:
         frame = sys._getframe(1)
         if code is self._code and id(frame) == self._frame_id:
-            self.end(frame.f_back)
+            over = self._over
+            self.stop()
+            if frame.f_back is not None:
+                over(frame.f_back)
 
-    def end(self, frame: FrameType | None) -> None:
-        """The loop is over."""
-        over = self._over
-        self.stop()
-        if frame is not None:
-            over(frame)
+    def leave_loop(self, frame: FrameType) -> None:
+        """The loop of the frame that is watched is over. Its return is heard from now on, if anything is."""
+        self._left = True
+        if self._tool is not None:
+            self._monitoring.set_local_events(self._tool, self._code, self._monitoring.events.PY_RETURN)
+        self._over(frame)
 
 
 def _nobody(frame: FrameType) -> None:

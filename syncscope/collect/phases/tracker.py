@@ -221,7 +221,7 @@ class PhaseTracker(PhaseChoice):
         phase.ended = True
         self._listen()
         if frame is not None and phase is self.current and self._loop_end.watches(phase.frame_id):
-            self._loop_end.end(frame)
+            self._loop_end.leave_loop(frame)
         if phase.called:  # by another function of the library's next time, maybe: frames do not tell
             self._forget_decisions()
         if phase.kind == "train":
@@ -289,7 +289,7 @@ class PhaseTracker(PhaseChoice):
 
     def watch_end(self, over: Over, most_ns: float) -> float:
         """Let ``over`` be called once the loop of the current phase is over, before the program does anything else,
-        where Python or a loader tells it. Returns what that takes, at most ``most_ns``; 0 also where it is watched
+        where Python or a loader tells it. Returns what that takes, about ``most_ns`` at most; 0 where it is watched
         already."""
         phase = self.current
         if not phase.frame_id or self._loop_end.watches(phase.frame_id) or threading.get_ident() != self._thread:

@@ -32,6 +32,7 @@ class Phase:
     number: int
     kind: PhaseKind = "train"
     steps: int = 0
+    times: int = 0
 
 
 class Tracker:
@@ -164,6 +165,7 @@ class Run:
 
     def enter(self, phase: Phase) -> Phase:
         """The program goes to another phase."""
+        phase.times += 1
         before, self.tracker.current = self.tracker.current, phase
         self.counter.changed(before, phase)
         return phase
