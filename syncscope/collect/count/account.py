@@ -11,9 +11,9 @@ RARE = 0.001
 """The share of the time that is kept for what is rare, so that nothing else can use it up: evaluations, ends of epochs,
 checkpoints, and all before the first phase."""
 
-TAIL = 0.001
-"""The share of the time that hearing of the ends of loops may take, and counting what follows them: as long as that is
-not used up, it is spent though all else is, and lacks there later."""
+TAIL, TAIL_NS = 0.002, 1_000_000
+"""The share of the time, and what may be spent at once, that hearing of the ends of loops may take, and counting what
+follows them: as long as that is not used up, it is spent though all else is, and lacks there later."""
 
 FLOOR = 0.001
 """The share of the time that counting may take where following the phases takes ``CAP`` already: some waits are counted
@@ -119,7 +119,7 @@ class Account:
     @property
     def tail_left_ns(self) -> float:
         """What may still be spent on what follows loops."""
-        return TAIL * self.time_ns - self.tail_ns
+        return TAIL_NS + TAIL * self.time_ns - self.tail_ns
 
     @property
     def rare_left_ns(self) -> float:
