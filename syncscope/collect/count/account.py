@@ -155,8 +155,8 @@ class Account:
         return 0
 
     def book_tail(self, cost_ns: float, booked: bool = False) -> None:
-        """Hearing of the end of a loop, or counting what follows it, costs so much. ``booked``: that is known."""
-        self.tail_ns += cost_ns
+        """Hearing of the end of a loop, or counting what follows it, costs so much. ``booked``: also as a cost."""
+        self.tail_ns += min(cost_ns, max(self.tail_left_ns, 0.0))
         self.cost_ns += cost_ns * (not booked)
 
     def book_block(self, took_ns: int) -> None:
