@@ -128,7 +128,7 @@ def test_lines_and_returns_are_heard_only_where_that_does_not_take_too_long(hear
 
 @needs_monitoring
 def test_numbers_of_other_tools_are_left_alone(heard: Heard) -> None:
-    monitoring = sys.monitoring
+    monitoring: Any = getattr(sys, "monitoring")  # noqa: B009
     monitoring.use_tool_id(TOOLS[0], "another")
     try:
         decode(heard, 3)
