@@ -11,6 +11,10 @@ RARE = 0.001
 """The share of the time that is kept for what is rare, so that nothing else can use it up: evaluations, ends of epochs,
 checkpoints, and all before the first phase."""
 
+TAIL, TAIL_NS = 0.002, 1_000_000
+"""The share of the time, and what may be spent at once, that hearing of the ends of loops may take, and counting what
+follows them: as long as that is not used up, it is spent though all else is, and lacks there later."""
+
 FLOOR = 0.001
 """The share of the time that counting may take where following the phases takes ``CAP`` already: some waits are counted
 all the same."""
@@ -86,7 +90,7 @@ class Account:
 
     __slots__ = (
         "advance_ns", "calls", "coldness", "cost_ns", "followed_ns", "limit", "measured", "most_seen_ns", "on",
-        "once", "once_ns", "passed", "prices", "rare_ns", "seen_ns", "time_ns", "warnings",
+        "once", "once_ns", "passed", "prices", "rare_ns", "seen_ns", "tail_ns", "time_ns", "warnings",
     )  # fmt: skip
 
     def __init__(self, prices: Prices, before_ns: int = 0) -> None:
@@ -108,7 +112,14 @@ class Account:
         """The part of it that following the phases took, counted or not."""
         self.rare_ns = 0.0
         """The part of it that was spent on what is rare."""
+        self.tail_ns = 0.0
+        """The part of it that was spent on what follows loops."""
         self.time_ns = 0
+
+    @property
+    def tail_left_ns(self) -> float:
+        """What may still be spent on what follows loops."""
+        return TAIL_NS + TAIL * self.time_ns - self.tail_ns
 
     @property
     def rare_left_ns(self) -> float:
@@ -142,6 +153,11 @@ class Account:
             self.once += 1
             self.once_ns += min(took_ns, MOST_ONCE_NS)
         return 0
+
+    def book_tail(self, cost_ns: float, booked: bool = False) -> None:
+        """Hearing of the end of a loop, or counting what follows it, costs so much. ``booked``: also as a cost."""
+        self.tail_ns += min(cost_ns, max(self.tail_left_ns, 0.0))
+        self.cost_ns += cost_ns * (not booked)
 
     def book_block(self, took_ns: int) -> None:
         """To close a block of steps, with its books, and choose the next one took so long."""

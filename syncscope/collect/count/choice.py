@@ -62,20 +62,22 @@ class Choice:
                 prices = self._account.prices
                 sampling.postpone(state.steps_until(lacking + prices.step + prices.switch))
 
-    def pauses(self, state: PhaseTally, paused: bool, begins: bool) -> bool:
+    def pauses(self, state: PhaseTally, paused: bool, begins: bool, tail: bool = False) -> bool:
         """Whether counting has to stop in the phase of ``state``, in which the program is. Else it is limited to what
         may be spent. Where it has ``paused``, it goes on when a step ``begins``, and never inside of one, which would
-        be counted in part."""
+        be counted in part. ``tail``: this follows a loop, of which something was not counted."""
         account, sampling = self._account, state.sampling
         expected = sampling.left * sampling.averages.cost
         allowed = account.allow(expected, state.block_ns, state.block_cost_ns, self.is_rare(state))
         fresh = allowed < FRESH_NS and allowed < state.fresh_ns(self._phases_ns)
         if fresh:
             allowed = account.limit_to(state.fresh_ns(self._phases_ns))
+        if tail and allowed < account.tail_left_ns:
+            allowed = account.limit_to(account.tail_left_ns)
         if not paused:
             return allowed <= 0
         inside = not (begins or state.stepless or not state.phase.steps)
-        enough = expected if sampling.counts_last else 1 if fresh else state.enough_ns
+        enough = 1 if tail else expected if sampling.counts_last else 1 if fresh else state.enough_ns
         return inside or allowed < enough
 
     def stay_paused(self, state: PhaseTally) -> None:

@@ -13,6 +13,7 @@ import sys
 import time
 import weakref
 from collections.abc import Callable, Sequence
+from types import FrameType
 from typing import Any
 
 from syncscope.collect.count.account import Account, Prices
@@ -72,6 +73,10 @@ class Counter(Counted):
         self._followed_ns = tracker.followed_ns
         """What following took until ``_mark``."""
         self._window_events = WindowEvents(self.tally, threads)
+        self._watched: PhaseTally | None = None
+        """The phase of which the end of the loop was last to be heard."""
+        self._ending = self._tail = False
+        """That end is being told; what comes now follows it."""
         self._ticked = -1, -1
         """Phase and step at the last ``tick``, ..."""
         self._ticked_ns = 0
@@ -109,6 +114,7 @@ class Counter(Counted):
         for state in list(self.tally.phases.values()):
             self._end_block(state)
         self._opened = False
+        self._tracker.stop_watching()
         _open.discard(self)
         self._switch.close()
 
@@ -125,6 +131,9 @@ class Counter(Counted):
         if (left <= 0 or until_last == 0) and not self._suspended:
             self._next_block(state, state.stays.span(phase.steps) if until_last == 0 else 0)
             left = state.sampling.left
+        elif phase.times != state.times:
+            self._watch_end()
+        state.times = phase.times
         return max(min(left, until_last or left) - 1, 0)
 
     def changed(self, before: Phase, after: Phase) -> None:
@@ -134,6 +143,7 @@ class Counter(Counted):
         self._settle()
         if before.number in self.tally.phases:
             self.tally.phases[before.number].leave(after.number, self._mark, self._account.prices, self._paused)
+        self._tail = self._ending
         self._state = self.tally.of(after)
         if self._suspended:
             self._window_events.enter(after.number)
@@ -176,6 +186,7 @@ class Counter(Counted):
         for state in list(self.tally.phases.values()):
             self._end_block(state)
         self._suspended = True
+        self._tail = False
         self._window_events.begin(self._state.phase.number)
         if self._account.on:
             self._switch.turn(False)
@@ -245,6 +256,8 @@ class Counter(Counted):
         account.followed_ns += followed
         if not state.rare and self._choice.is_rare(state):  # what the others left is spent first
             account.rare_ns += min(max(-account.allow(0), 0.0), cost, account.rare_left_ns)
+        if self._tail:
+            account.book_tail(cost, booked=True)
         state.block_followed_ns += followed
         state.block_ns += elapsed
         state.block_cost_ns += cost
@@ -271,6 +284,7 @@ class Counter(Counted):
         them the last of a stay. They are counted whatever was chosen."""
         begin = self._clock()
         self._settle()
+        self._tail &= state is not self._state
         account, sampling = self._account, state.sampling
         steps, lasting = state.phase.steps - state.since, state.lasting_step is not None
         self._end_block(state)
@@ -290,6 +304,8 @@ class Counter(Counted):
         self._apply(self._state, begins=state is self._state)
         if self._paused and sampling.on and state is self._state and not state.stepless:
             self._choice.stay_paused(state)
+        if state is self._state:
+            self._watch_end()
         account.book_block(self._clock() - begin)
         in_the_way = self._paused or (sampling.out and not sampling.on)
         if in_the_way and self._choice.passing_ns + sampling.left * sampling.averages.gate > 2 * account.prices.out:
@@ -315,10 +331,50 @@ class Counter(Counted):
         state.begin_rest(self._mark)
         return True
 
+    def _watch_end(self) -> None:
+        """Hear of the end of the loop that the program is in, where steps of it are left out: what follows it comes
+        once a stay, and nothing else tells that it begins."""
+        state, account = self._state, self._account
+        if account.on or self._suspended or not state.told_at_begin or account.tail_left_ns <= 0:
+            return
+        self._watched = state
+        account.book_tail(self._tracker.watch_end(self._loop_over, account.tail_left_ns))
+
+    def _loop_over(self, frame: FrameType) -> None:
+        """The loop is over. The program is in another phase from now on, or makes what is left of its last step."""
+        try:
+            state, begin = self._state, self._clock()
+            if not self._opened or self._suspended or state is not self._watched:
+                return
+            self._ending = True
+            self._tracker.at(frame)
+            if self._state.told_at_begin:
+                self._count_tail(self._state)
+            self._account.book_block(self._clock() - begin)
+        except Exception as error:
+            self.tally.failed(error)
+        finally:
+            self._ending = False
+
+    def _count_tail(self, state: PhaseTally) -> None:
+        """Count what follows the loop of ``state``, where it is not counted like all else, or by itself."""
+        sampling = state.sampling
+        if sampling.counts_last or state.lasting_step is not None:
+            return
+        self._settle()
+        left = sampling.left - (state.phase.steps - state.since) - 1
+        self._end_block(state)
+        state.begin_block()
+        state.begin_tail(self._account.on)
+        sampling.count_last(max(left, 1))
+        self._tail = True
+        self._apply(state, begins=True)
+        self._tracker.tell_next()
+
     def _apply(self, state: PhaseTally, begins: bool = False) -> None:
         """Switch counting on or off, as the phase has it. Where it had to stop, it goes on when a step ``begins``, and
         never inside of one, which would be counted in part."""
-        paused = self._choice.pauses(state, self._paused, begins)
+        paused = self._choice.pauses(state, self._paused, begins, self._tail)
         if paused != self._paused:
             for each in list(self.tally.phases.values()):
                 between = each is not state and each.told_at_begin
@@ -345,6 +401,7 @@ class Counter(Counted):
         self._settle()
         self._apply(self._state)
         self._state.cut |= self._paused
+        self._watch_end()
 
     def _scratch(self) -> Counter:
         """A counter that counts nowhere, to be timed."""
@@ -358,6 +415,7 @@ class Counter(Counted):
     def _forget_in_child(self) -> None:
         """Count nothing in a forked child. Its copy of the program goes on as if we had never been there."""
         self._opened = False
+        self._tracker.stop_watching()
         self._switch.forget()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import FrameType
 from typing import Protocol
 
@@ -18,6 +19,10 @@ class Phase(Protocol):
     @property
     def steps(self) -> int:
         """Boundaries so far."""
+
+    @property
+    def times(self) -> int:
+        """How often its loop began."""
 
 
 class Tracker(Protocol):
@@ -39,13 +44,20 @@ class Tracker(Protocol):
     def tell_next(self) -> None:
         """Let the next step not pass unheard. From any thread."""
 
+    def watch_end(self, over: Callable[[FrameType], None], most_ns: float) -> float:
+        """Let ``over`` be called with the innermost frame once the loop of the current phase is over, where that can be
+        told. Returns what that takes, about ``most_ns`` at most."""
+
+    def stop_watching(self) -> None:
+        """Call it no more."""
+
 
 class Nowhere:
     """A phase, and the tracker that always finds it."""
 
     number = 0
     kind: PhaseKind = "other"
-    steps = 0
+    steps = times = 0
     followed_ns = 0.0
     unheard = 0
 
@@ -57,4 +69,10 @@ class Nowhere:
         return self
 
     def tell_next(self) -> None:
+        pass
+
+    def watch_end(self, over: Callable[[FrameType], None], most_ns: float) -> float:
+        return 0.0
+
+    def stop_watching(self) -> None:
         pass

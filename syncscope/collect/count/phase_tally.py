@@ -56,6 +56,8 @@ class PhaseTally(Weights):
         self._draw = draw
         self.sampling = Sampling(draw, self.stepless)
         self.stays = Stays()
+        self.times = 0
+        """How often its loop had begun at the last step that was heard of."""
         self.warned: dict[int, Place] = {}
         self.called: dict[Key, Place] = {}
         self.begin()
@@ -181,7 +183,7 @@ class PhaseTally(Weights):
     def _of_seen(self, here: int) -> float:
         """How many times as many steps there are as were seen, where none that was counted stands for those that were
         missed: they are like the ones that were seen. So many are ``here`` since the last block, and counted."""
-        alone = self._alone + here * (self.weight == ITSELF)
+        alone = self._alone + here * (self._step_weight == ITSELF)
         seen = self.parts + alone + (self.lasting_step is not None and not here)
         if not self.told_at_begin or not seen or self.counted_steps + here > alone:
             return 1.0
@@ -202,6 +204,8 @@ class PhaseTally(Weights):
     def counts(self) -> bool:
         """Whether the steps since the last one that ended are counted: of what was spent in them, hardly anything was
         missed."""
+        if self.tail is not None:
+            return self.tail
         return self.sampling.on and self.heard_ns > 0 and MISSED * self.missed_ns <= self.heard_ns
 
     @property
@@ -259,6 +263,8 @@ class PhaseTally(Weights):
             return
         for place in begun:
             place.cut_step()
+        if self.tail is not None:
+            self.tail = False
         self.parts += 1
         self.cuts += 1
         whole = max(step - self._on_first, 0)
@@ -291,7 +297,7 @@ class PhaseTally(Weights):
         steps = counted + left_out
         if counted:
             self.cuts = 0
-        elif steps and self.told_at_begin and self.sampling.on and self.lasting_step is None:
+        elif steps and self.told_at_begin and self.sampling.on and self.lasting_step is None and self.tail is None:
             self._cut(self.since)  # counting stopped in it or behind it, in another phase
         self.since += steps
         if self.lasting_step is not None and not counted:  # it is told by what was counted of it
@@ -299,6 +305,7 @@ class PhaseTally(Weights):
         self.weigh(counted, left_out)
         if not steps:
             return
+        self._set_weight(self._step_weight)
         self.heard_ns = self.missed_ns = 0
         self._cut_parts.end(steps, self.block_ns)
         if self.lasting_step is not None:

@@ -118,7 +118,7 @@ class Tally:
                     place.expected = reason
                 warned.place = place
             except Exception as error:
-                self._failed(error)
+                self.failed(error)
             finally:
                 account.seen_ns += min(clock() - start, most)
             if account.warnings > account.limit:
@@ -138,7 +138,7 @@ class Tally:
         try:
             self._over()
         except Exception as error:
-            self._failed(error)
+            self.failed(error)
 
     def passed(self) -> None:
         self._account.passed += 1
@@ -149,7 +149,7 @@ class Tally:
             if self._account.on:
                 self.called(name, frame, None, time.time_ns() - start_ns)
         except Exception as error:
-            self._failed(error)
+            self.failed(error)
 
     def may_have_waited(self, name: str, start_ns: int, frame: Any) -> None:
         """An operator has returned."""
@@ -162,7 +162,7 @@ class Tally:
         try:
             place = self.called(name, frame, None, length)
         except Exception as error:
-            self._failed(error)
+            self.failed(error)
             return
         if place is not None and not place.may_wait:
             place.may_wait = True
@@ -173,7 +173,7 @@ class Tally:
         try:
             self._copied(name, time.time_ns() - start_ns, frame, source, target, warned)
         except Exception as error:
-            self._failed(error)
+            self.failed(error)
 
     def _copied(self, name: str, length: int, frame: Any, source: Any, target: Any, warned: bool) -> None:
         size = _size(target)
@@ -196,7 +196,8 @@ class Tally:
         place.to_device = to_device
         place.non_blocking = not warned
 
-    def _failed(self, error: Exception) -> None:
+    def failed(self, error: Exception) -> None:
+        """Counting goes on after an error of ours."""
         self.failure = self.failure or f"Some waits could not be counted ({type(error).__name__}: {error})."
 
     def called(self, name: str, frame: Any, to_device: bool | None, length_ns: int) -> Place | None:

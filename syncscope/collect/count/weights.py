@@ -29,7 +29,8 @@ PAUSE = 8
 
 
 class Weights:
-    """Of the steps of one phase. ``weight`` is that of each step of the block that is under way."""
+    """Of the steps of one phase. ``weight`` is that of each wait that is counted now: that of each step of the block
+    that is under way, but for what follows a loop."""
 
     def __init__(self) -> None:
         self.forget_weights()
@@ -37,7 +38,7 @@ class Weights:
     def forget_weights(self) -> None:
         """Other steps begin."""
         self.counted_steps = 0
-        self.weight = 1.0
+        self._set_weight(1.0)
         self.skipped = 0.0
         """Steps that none stands for so far. Negative: steps that are to come, for which those that were counted stand
         as well."""
@@ -58,32 +59,45 @@ class Weights:
 
     def begin_weight(self, steps: int, usual: float) -> None:
         """So many ``steps`` are to be counted, or none. Before each, ``usual`` ones are left out on average."""
-        self.weight, self.skipped, self._owed = 1.0, self.skipped + self._owed, 0.0
+        self.skipped, self._owed = self.skipped + self._owed, 0.0
+        weight = 1.0
         self._expected = usual = max(self._usual_gap, usual)
         if steps and (self.skipped or usual):
             beside = usual + self.skipped / steps / EVEN
             beside = min(max(beside, 0.0), MOST_BESIDE * usual + LEAST_BESIDE)
             self._owed = steps * beside
             self.skipped -= self._owed
-            self.weight += beside
+            weight += beside
+        self._set_weight(weight)
+
+    def _set_weight(self, weight: float) -> None:
+        self.weight = self._step_weight = weight
+        self.tail: bool | None = None
+        """What follows the loop is being counted, in a step that was counted before that, or not. ``None`` elsewhere.
+        """
+
+    def begin_tail(self, counted: bool) -> None:
+        """What follows the loop is no part of what its last step stands for, which was ``counted`` so far or not."""
+        self.tail, self.weight = counted, ITSELF
 
     def weigh_itself(self) -> None:
         """A step begins that stands for no other one."""
-        self.weight, self.skipped, self._owed = ITSELF, self.skipped + self._owed, 0.0
+        self.skipped, self._owed = self.skipped + self._owed, 0.0
+        self._set_weight(ITSELF)
 
     def weigh(self, counted: int, left_out: int) -> None:
         """Steps are over, of which some were counted."""
         self.counted_steps += counted
         self.skipped += left_out
         self._gap += left_out
-        if self.weight == ITSELF:
+        if self._step_weight == ITSELF:
             self._alone += counted
         elif counted:
             self._end_gap(counted)
-            beside = counted * (self.weight - 1)
+            beside = counted * (self._step_weight - 1)
             self._owed = max(self._owed - beside, 0.0)
             self._beside += beside
-            self._spread += beside * self.weight
+            self._spread += beside * self._step_weight
 
     def _end_gap(self, counted: int) -> None:
         gap, self._gap = float(self._gap), 0
@@ -98,8 +112,8 @@ class Weights:
         ``lacking`` of all that were seemed to be, and so many that are ``under_way`` stand for others already. Steps
         that stand for themselves are no part of it."""
         left_out += lacking
-        alone = self._alone + counted * (self.weight == ITSELF)
-        beside_one = max(self.weight - 1, 0.0)
+        alone = self._alone + counted * (self._step_weight == ITSELF)
+        beside_one = max(self._step_weight - 1, 0.0)
         pending = max(min((counted + under_way) * beside_one, self._owed), counted * beside_one)
         steps, told = every - alone, self._beside + pending
         untold = self.skipped + self._owed - pending + left_out
@@ -113,7 +127,7 @@ class Weights:
             share=share,
             beside=beside,
             mean=max(steps / max(self.counted_steps + counted - alone - lacking, 1), 1.0),
-            spread=(share * beside) ** 2 * (self._spread + pending * self.weight) + tail * (tail + 1),
+            spread=(share * beside) ** 2 * (self._spread + pending * self._step_weight) + tail * (tail + 1),
             stood_for=max(steps - untold, 1),
             all_steps=every,
         )

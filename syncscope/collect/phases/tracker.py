@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from typing import Any, Literal
 from syncscope.collect.paths import Paths, project_root
 from syncscope.collect.phases.book import MAX_LOOPS, QUIET, Listener
 from syncscope.collect.phases.choice import PATIENCE, Event, PhaseChoice
+from syncscope.collect.phases.ends import LoopEnd, Over
 from syncscope.collect.phases.nests import Nest, Nests
 from syncscope.collect.phases.phase import Phase
 from syncscope.collect.phases.places import record
@@ -74,6 +76,7 @@ class PhaseTracker(PhaseChoice):
         self._where: Where = "outside"
         """The last event, and the loop of its phase."""
         self._thread = threading.main_thread().ident or 0
+        self._loop_end = LoopEnd()
 
     def is_like_last(self, event: Event, frame: FrameType | None) -> bool:
         """Whether ``event`` with this innermost ``frame`` comes from the same place as the last one of its kind."""
@@ -228,6 +231,8 @@ class PhaseTracker(PhaseChoice):
             return  # a loader inside of each step
         phase.ended = True
         self._listen()
+        if frame is not None and phase is self.current and self._loop_end.watches(phase.frame_id):
+            self._loop_end.leave_loop(frame)
         if phase.called:  # by another function of the library's next time, maybe: frames do not tell
             self._forget_decisions()
         if phase.kind == "train":
@@ -292,6 +297,22 @@ class PhaseTracker(PhaseChoice):
             return phase
         self._leave(phase, frame)
         return self.current
+
+    def watch_end(self, over: Over, most_ns: float) -> float:
+        """Let ``over`` be called once the loop of the current phase is over, before the program does anything else,
+        where Python or a loader tells it. Returns what that takes, about ``most_ns`` at most; 0 where it is watched
+        already."""
+        phase = self.current
+        if not phase.frame_id or self._loop_end.watches(phase.frame_id) or threading.get_ident() != self._thread:
+            return 0.0
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None and id(frame) != phase.frame_id:
+            frame = frame.f_back
+        return self._loop_end.watch(frame, phase.loops, over, most_ns) if frame is not None else 0.0
+
+    def stop_watching(self) -> None:
+        """Let nobody hear of the end of a loop any more."""
+        self._loop_end.stop()
 
     def recorded(self, now_ns: int | None = None) -> tuple[RecordedPhase, ...]:
         """All phases, by their numbers, with their times up to ``now_ns``. One that was folded into another has no

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,15 +32,22 @@ class Phase:
     number: int
     kind: PhaseKind = "train"
     steps: int = 0
+    times: int = 0
 
 
 class Tracker:
+    END_NS = 20_000
+    """What it takes to hear of the end of a loop."""
+
     def __init__(self) -> None:
         self.current = Phase(0, "start")
         self.followed_ns = 0.0
         self.unheard = 0
         self.told = False
         """The next step is not to pass unheard."""
+        self.tells_ends = True
+        self.over: Callable[[FrameType], None] | None = None
+        """Who hears of the end of a loop."""
 
     def at(self, frame: FrameType) -> Phase:
         self.hear()
@@ -47,6 +55,15 @@ class Tracker:
 
     def tell_next(self) -> None:
         self.told = True
+
+    def watch_end(self, over: Callable[[FrameType], None], most_ns: float) -> float:
+        if self.tells_ends and self.over is None and most_ns >= self.END_NS:
+            self.over = over
+            return self.END_NS
+        return 0.0
+
+    def stop_watching(self) -> None:
+        self.over = None
 
     def hear(self) -> None:
         """Add the steps that passed unheard."""
@@ -148,6 +165,7 @@ class Run:
 
     def enter(self, phase: Phase) -> Phase:
         """The program goes to another phase."""
+        phase.times += 1
         before, self.tracker.current = self.tracker.current, phase
         self.counter.changed(before, phase)
         return phase
@@ -158,6 +176,12 @@ class Run:
         phase = self.tracker.current
         phase.steps += 1
         self.counter.stepped(phase)
+
+    def end_loop(self) -> None:
+        """The loop of the current phase is over."""
+        over, self.tracker.over = self.tracker.over, None
+        if over is not None:
+            over(sys._getframe(1))
 
     def lines(self) -> dict[tuple[int, int | None], CountedWait]:
         """What was counted, by phase and line of the program."""
