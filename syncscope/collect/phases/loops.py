@@ -109,8 +109,10 @@ class _Graph:
     each other, and the same handlers are around all of them."""
 
     def __init__(self, names: dict[int, str], jumps: dict[int, int], handlers: list[tuple[int, int, int]]) -> None:
-        self._offsets = offsets = list(names)
+        offsets = list(names)
         self._next: dict[int, list[int]] = {}
+        self._plain: dict[int, list[int]] = {}
+        """``_next`` without handlers."""
         self._before: dict[int, list[int]] = {}
         starts = {offsets[0], *jumps.values()}
         for first, last, handler in handlers:
@@ -121,13 +123,12 @@ class _Graph:
         self._behind = dict(zip(self._starts, [*self._starts[1:], offsets[-1] + 1], strict=True))
         for start, behind in self._behind.items():
             last = offsets[bisect_left(offsets, behind) - 1]
-            if last in jumps:
-                self._add(start, jumps[last])
+            plain = [jumps[last]] if last in jumps else []
             if behind in names and names[last] not in ENDS and not _always_jumps(names[last]):
-                self._add(start, behind)
-            for first, end, handler in handlers:
-                if first <= start <= end:
-                    self._add(start, handler)
+                plain.append(behind)
+            self._plain[start] = plain
+            for target in plain + [handler for first, end, handler in handlers if first <= start <= end]:
+                self._add(start, target)
 
     def _add(self, source: int, target: int) -> None:
         self._next.setdefault(source, []).append(target)
@@ -140,6 +141,10 @@ class _Graph:
         """The blocks that can be reached without ``without``."""
         return _closure(self._next, self._starts[:1], without)
 
+    def follow(self, header: int) -> set[int]:
+        """The blocks that follow ``header`` where nothing is raised."""
+        return _closure(self._plain, [header], without=-1)
+
     def lead_to(self, ends: list[int], header: int) -> set[int]:
         """The blocks that lead to ``ends`` without ``header``, and its own."""
         return _closure(self._before, [self.block_of(end) for end in ends], header) | {header}
@@ -150,7 +155,7 @@ class _Graph:
         for block in blocks:
             behind = self._behind[block]
             if block < start or behind > stop + 2:
-                found += self._offsets[bisect_left(self._offsets, block) : bisect_left(self._offsets, behind)]
+                found += range(block, behind, 2)  # in a call, a frame stands on the call's own data
         return frozenset(offset for offset in found if not start <= offset <= stop)
 
 
@@ -180,8 +185,9 @@ def _handlers(code: CodeType) -> list[tuple[int, int, int]]:
 def _loop(
     code: CodeType, header: int, ends: list[int], graph: _Graph, names: dict[int, str], lines: dict[int, int]
 ) -> Loop:
-    body = graph.lead_to(ends, header)
-    stop = max(ends)
+    body, usual = graph.lead_to(ends, header), graph.follow(header)
+    # A handler behind the loop, maybe behind other loops, may jump back as well.
+    stop = max([end for end in ends if graph.block_of(end) in usual] or ends)
     first = header
     while names[first] == "EXTENDED_ARG":
         first += 2

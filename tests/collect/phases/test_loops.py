@@ -132,6 +132,42 @@ def test_finds_the_loops_of_a_module_of_the_standard_library() -> None:
     assert len(missing) <= 1  # a loop whose body always returns is none
 
 
+def test_loops_whose_handlers_are_behind_other_loops_are_told_apart() -> None:
+    """Python 3.12 jumps back right from a handler, which is at the end of the function."""
+    seen: dict[str, int] = {}
+
+    def here(name: str) -> None:
+        seen[name] = sys._getframe(1).f_lasti
+
+    def work(fails: bool) -> None:
+        for _ in range(2):
+            try:
+                here("first")
+                if fails:
+                    raise ValueError
+            except ValueError:
+                here("handler")
+                continue
+        here("between")
+        for _ in range(2):
+            try:
+                here("second")
+            except ValueError:
+                continue
+        here("behind")
+
+    work(True)
+    second, first = loops_of(work.__code__)
+    held = {name: [loop.holds(lasti) for loop in (first, second)] for name, lasti in seen.items()}
+    assert held == {
+        "first": [True, False],
+        "handler": [True, False],
+        "between": [False, False],
+        "second": [False, True],
+        "behind": [False, False],
+    }
+
+
 def test_reading_a_long_function_takes_little_more_than_its_instructions_alone() -> None:
     """Trainers have functions of a thousand lines, which a run of ten seconds pays for."""
     import dis
