@@ -37,6 +37,7 @@ class Loop:
     number: int = 0
     kind: PhaseKind = "train"
     steps: int = 0
+    times: int = 1
     followed_ns: float = 0.0
     unheard: int = 0
 
@@ -48,6 +49,11 @@ class Loop:
         return self
 
     def tell_next(self) -> None: ...
+
+    def watch_end(self, over: Callable[[FrameType], None], most_ns: float) -> float:
+        return 0.0
+
+    def stop_watching(self) -> None: ...
 
 
 class Counted:
