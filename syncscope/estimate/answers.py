@@ -156,15 +156,18 @@ def _sure_ms(saving: Saving, fit: Fit, shown_ms: float | None) -> float | None:
     return min(saving.likely, shown_ms)
 
 
-def give_causes(finding: Finding, savings: Iterator[Saving | None], fit: Fit, step_ms: float) -> Finding:
+def give_causes(
+    finding: Finding, savings: Iterator[Saving | None], fit: Fit, step_ms: float, left_ms: float
+) -> Finding:
     """A finding whose causes have their savings, the next of ``savings``; ``None`` for one that cannot be tried. No
-    cause saves more than it explains, but for those ``BEYOND_ITSELF``, which save no more than all idle time."""
+    cause saves more than it explains, but for those ``BEYOND_ITSELF``, which save no more than all idle time, nor more
+    than ``left_ms`` of the step, for which the device does not compute."""
     causes = []
     for cause, saving in zip(finding.causes, islice(savings, len(finding.causes)), strict=True):
         at_most = saving is not None and cause.cause in AT_MOST
         why = WHY_AT_MOST if at_most else RANGE if fit.ranged else None
         most_ms = finding.idle_ms_per_step if cause.cause in BEYOND_ITSELF else cause.ms_per_step
-        known = saving.capped(step_ms if most_ms is None else most_ms, step_ms) if saving else Saving()
+        known = saving.capped(left_ms if most_ms is None else min(most_ms, left_ms), step_ms) if saving else Saving()
         known = known.at_most() if at_most else known
         causes.append(
             msgspec.structs.replace(

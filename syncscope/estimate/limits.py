@@ -103,6 +103,12 @@ def find_left(timeline: Timeline) -> float | None:
     return overlap.idle_ms + overlap.copy_exposed_ms + overlap.comm_exposed_ms
 
 
+def find_computed(timeline: Timeline) -> float:
+    """Milliseconds a step for which a device that computes one kernel at a time computes, whatever the host does; 0
+    where kernels run side by side."""
+    return 0.0 if timeline.overlap is None or _computes_side_by_side(timeline) else timeline.overlap.compute_ms
+
+
 def is_first_pass(timeline: Timeline, hits: Sequence[Hit]) -> bool:
     """Whether a trace without steps is little besides warm-up, as its note on idle time says: what else is in it need
     not come back."""

@@ -21,7 +21,15 @@ from syncscope.estimate.edits import NOTHING, Question
 from syncscope.estimate.first_step import cause_comes_back, comes_back
 from syncscope.estimate.graph_questions import ask_about_graphs, may_ask
 from syncscope.estimate.idle import cause_question, leave_out_warm_up
-from syncscope.estimate.limits import Limit, find_left, find_limits, find_whole_limit, is_first_pass, why_untried
+from syncscope.estimate.limits import (
+    Limit,
+    find_computed,
+    find_left,
+    find_limits,
+    find_whole_limit,
+    is_first_pass,
+    why_untried,
+)
 from syncscope.estimate.loader_questions import ask_about_loader
 from syncscope.estimate.peers import Peer, SharedCollectives, find_shared_collectives
 from syncscope.estimate.power import UNKNOWN, Condition, condition_of
@@ -63,6 +71,8 @@ class Prepared(msgspec.Struct, frozen=True):
     left_ms: float | None = None
     """Milliseconds a step in which the device does not compute; ``None`` where that says nothing of what can be gained,
     or is unknown."""
+    computed_ms: float = 0.0
+    """Milliseconds a step that the device computes, which no less work of the host takes away."""
     untried: tuple[str | None, ...] = ()
     """For each finding, why nothing is tried, where the trace shows that nothing can be gained."""
     causes: tuple[Question, ...] = ()
@@ -158,6 +168,7 @@ def prepare(
         limits=find_limits(study, hits),
         whole_limit_ms=find_whole_limit(timeline) if len(timeline.calls) else None,
         left_ms=find_left(timeline),
+        computed_ms=find_computed(timeline),
         untried=untried,
         causes=causes,
         program=compiled,

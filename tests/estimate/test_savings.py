@@ -202,6 +202,14 @@ def test_host_work_that_seldom_goes_as_a_whole_is_priced_at_most() -> None:
     assert work.saving_null_why == WHY_AT_MOST
 
 
+def test_no_host_work_leaves_less_of_a_bare_step_than_the_device_computes() -> None:
+    """The profiler makes the host's work three times as long, and the device's no longer."""
+    found = one(estimated(trace([[Work(2900), Launch(100), Wait()]] * 4, [1000] * 4)), "OVL303")
+    work = next(cause for cause in found.causes if cause.cause == "host work")
+    assert work.ms_per_step == pytest.approx(2.9, abs=0.1)
+    assert work.saving_high_ms_per_step == pytest.approx(0.9, abs=0.001)
+
+
 def test_what_a_finding_saves_at_most_is_no_part_of_all_together() -> None:
     made = report(trace([[Work(900), Launch(100), Wait()]] * 4, [1010] * 4))
     assert one_of(made, "OVL303").saving_high_ms_per_step is not None
