@@ -76,3 +76,9 @@ def test_a_bound_of_a_large_part_of_the_step_comes_before_many_small_savings() -
     small = [one("SYN102", saving_ms_per_step=0.1, fingerprint=f"{number}") for number in range(20)]
     bound = one("OVL302", saving_low_ms_per_step=0.0, saving_high_ms_per_step=30.0)
     assert ordered([*small, bound])[0] == bound
+
+
+def test_what_happens_once_in_a_run_comes_behind_what_happens_often_where_neither_gain_is_known() -> None:
+    once = one("SYN102", site_source="count", occurrences=1, run_per_step=0.003, phase="train")
+    often = one("SYN102", site_source="count", occurrences=713, run_per_step=45.0, phase="evaluate")
+    assert ordered([once, often]) == (often, once)
