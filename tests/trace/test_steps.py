@@ -117,6 +117,12 @@ def test_a_round_that_ends_with_an_optimizer_is_a_step() -> None:
     assert steps(looping(*names, rounds=4, copies=())) == ("kernels", [(0, 300), (300, 600), (600, 900)])
 
 
+def test_a_round_that_begins_with_the_copies_of_a_graphs_inputs_is_no_step() -> None:
+    copies = "multi_tensor_apply_kernel<TensorListMetadata<2>, UnaryOpFunctor<c10::Half>, at::native::Copy<c10::Half>>"
+    names = [copies, *(f"kernel{number}" for number in range(29))]
+    assert steps(looping(*names, rounds=4, copies=())) == ("none", [])
+
+
 def test_layers_are_no_steps() -> None:
     assert steps(looping(*(f"kernel{number}" for number in range(30)), rounds=9, copies=())) == ("none", [])
 
