@@ -44,6 +44,7 @@ SETS = {
     "fourteenth reading: judged before the mends that it led to": Path(__file__).with_name("fourteenth_reading.json"),
     "fifteenth reading: judged before the mends that it led to": Path(__file__).with_name("fifteenth_reading.json"),
     "sixteenth reading: judged before the mends that it led to": Path(__file__).with_name("sixteenth_reading.json"),
+    "seventeenth reading: judged before the mends that it led to": Path(__file__).with_name("seventeenth_reading.json"),
 }
 """The files of judgements by what they are evidence of."""
 

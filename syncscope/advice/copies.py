@@ -178,7 +178,23 @@ SYNCHRONIZE = Advice(
     "streams, let the device wait (stream.wait_stream, stream.wait_event).",
 )
 
+TO_HOST_IN_BACKWARD = Advice(
+    "ToCopyBackward0 DtoH",
+    "Backward takes a gradient back to the host, where forward found the tensor: let the tensor that needs a gradient "
+    "be one of the device, moved once before the loop, or detach it where nobody reads its gradient.",
+    before="""
+    x = points.requires_grad_()                # on the host
+    loss = f(x.to('cuda'))
+    """,
+    after="""
+    x = points.to('cuda').requires_grad_()     # once
+    loss = f(x)
+    """,
+)
+"""For gradients of tensors that are moved to the device inside of what is differentiated."""
+
 COPIES: Section = (
+    TO_HOST_IN_BACKWARD,
     Advice(
         f"aten::index|{WRITE} aten::copy_",
         "Keep the index (and a value) on the device: move it once, before the loop; or index with Python ints and "

@@ -83,7 +83,7 @@ CAPTURERS = ("torch/cuda/graphs.py", "torch/_inductor/cudagraph_trees.py")
 BEGINS_CAPTURE = compile_later("StreamBeginCapture")
 ENDS_CAPTURE = compile_later("StreamEndCapture")
 
-LIBRARIES = compile_later(r"cudnn|miopen")
+LIBRARIES = compile_later(r"cudnn|miopen|^aten::(?:convolution|conv_transpose\w*)_backward$")
 """In the names of ops whose library tries its kernels in turn. It times them by events, which nothing else there waits
 for, and then gives back the memory that it took (ATen/native/cudnn/Conv_v8.cpp)."""
 

@@ -193,6 +193,16 @@ def test_many_small_copies_are_to_be_joined_where_they_come_from(direction: str,
     assert part in fixes["SYN101"]
 
 
+def test_a_gradient_that_backward_takes_to_the_host_is_to_stay_where_the_tensor_should_be():
+    builder = TraceBuilder().step(0, 1000)
+    backward = ("autograd::engine::evaluate_function: ToCopyBackward0", "ToCopyBackward0")
+    for number in range(8):
+        ops = (*backward, "aten::to", "aten::copy_")
+        waiting(builder, 10 + 100 * number, *ops, copy="DtoH", memory="pageable", size=1024)
+    (found,) = findings(builder, "SYN101")
+    assert "let the tensor that needs a gradient be one of the device" in found.fix
+
+
 @pytest.mark.parametrize(
     ("expression", "size", "part"),
     [

@@ -235,6 +235,15 @@ def test_the_spaces_between_queued_kernels_are_no_wait_of_a_stream():
     assert "fewer and larger" in found.fix
 
 
+def test_a_row_that_begins_late_with_nothing_before_it_may_wait_for_another_process():
+    builder = TraceBuilder().step(0, 3000)
+    for number in range(10):
+        builder.launch("k", call=(10 * number, 5), runs=(20 + 300 * number, 9))
+    (found,) = findings(builder, "OVL303")
+    assert "queued on device" in found.message
+    assert "as when another process has the device" in found.fix
+
+
 def test_a_program_without_the_caching_allocator_is_told_so():
     builder = TraceBuilder().step(0, 3000)
     for number in range(60):

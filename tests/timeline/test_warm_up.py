@@ -115,6 +115,7 @@ def test_an_op_whose_library_times_its_kernels_searches() -> None:
     builder = TraceBuilder().op("aten::conv2d", 0, 100).op("aten::cudnn_convolution", 5, 80).event_sync(20, 10)
     assert stretches(builder) == [(SEARCH, 5, 85)]
     assert stretches(TraceBuilder().op("aten::cudnn_convolution", 5, 80).stream_sync(20, 10)) == []
+    assert stretches(TraceBuilder().op("aten::convolution_backward", 5, 80).event_sync(20, 10)) == [(SEARCH, 5, 85)]
 
 
 def test_the_first_launch_of_a_kernel_that_takes_long_loads_it() -> None:

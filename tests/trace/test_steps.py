@@ -117,6 +117,11 @@ def test_a_round_that_ends_with_an_optimizer_is_a_step() -> None:
     assert steps(looping(*names, rounds=4, copies=())) == ("kernels", [(0, 300), (300, 600), (600, 900)])
 
 
+def test_two_rounds_of_few_rows_are_no_step_together() -> None:
+    names = [*(f"kernel{number}" for number in range(9)), "multi_tensor_apply_kernel"]
+    assert steps(looping(*names, rounds=4, copies=())) == ("none", [])
+
+
 def test_layers_are_no_steps() -> None:
     assert steps(looping(*(f"kernel{number}" for number in range(30)), rounds=9, copies=())) == ("none", [])
 

@@ -82,8 +82,9 @@ ADVICE = (
     ),
     Advice(
         f"{IN_COMPILED} host work",
-        "The host enters and leaves compiled code there, which no other thread can do: let it break into fewer "
-        "parts (fullgraph=True names what breaks it), and keep what is done between the parts short.",
+        "The host enters and leaves compiled code there, which no other thread can do: give each call more to do "
+        "(larger batches); where it is several parts, let it break into fewer (fullgraph=True names what breaks it), "
+        "and keep what is done between them short.",
     ),
     Advice(
         f"{IN_FIRST} host work",
@@ -155,8 +156,9 @@ ADVICE = (
     ),
     Advice(
         f"{ONE_STREAM} queued on device",
-        "Nothing on the host: the work was launched in time, and the device began it late though nothing else ran, "
-        "as when it first loads a kernel's code. Record later steps, and see whether it comes back.",
+        "Nothing on the host: the work was launched in time, and the device began it late though nothing else of this "
+        "program ran, as when another process has the device, or it first loads a kernel's code. Record later steps on "
+        "a device that nobody else uses, and see whether it comes back.",
     ),
     Advice(
         "queued on device",

@@ -73,12 +73,14 @@ def find_repetition(device: Rows, runtime: Rows, pid: int | None) -> Repetition 
 
 
 def _find_period(sequence: np.ndarray) -> int | None:
-    """The length of what the whole sequence repeats, the shortest; ``None`` without one."""
+    """The length of what the whole sequence repeats, the shortest; ``None`` without one, or where it has too few rows:
+    some rounds of it together are no step."""
     counts = np.bincount(sequence)
     often = np.flatnonzero(counts >= LEAST_TIMES)
     rare = often[np.argsort(counts[often], kind="stable")][:MOST_PERIODS]
     apart = [np.diff(np.flatnonzero(sequence == name)) for name in rare.tolist()]
     # What occurs several times a step is as far from its own next step as from each of the others together.
     lengths = {int(steps[:many].sum()) for steps in apart for many in range(1, len(steps) // 2 + 1)}
-    possible = sorted(length for length in lengths if LEAST_ROWS <= length <= len(sequence) // LEAST_TIMES)
-    return next((n for n in possible[: 50 * MOST_PERIODS] if (sequence[n:] == sequence[:-n]).all()), None)
+    possible = sorted(length for length in lengths if length <= len(sequence) // LEAST_TIMES)
+    period = next((n for n in possible[: 50 * MOST_PERIODS] if (sequence[n:] == sequence[:-n]).all()), None)
+    return None if period is None or period < LEAST_ROWS else period
