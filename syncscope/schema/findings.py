@@ -258,8 +258,8 @@ any of them can be."""
 def ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """The findings in order, the same in every output: unexpected first; races, since they make results wrong; then by
     what can be gained; what gains less than can be told behind a note on idle time; other notes and what only sums up
-    others last. Where the gain is unknown, or that of several together, by severity and blocked or exposed time, then by
-    how often it happens in the run; but collectives first that are exposed for far longer than anything gains. Among
+    others last. Where the gain is unknown, or that of several together, by severity and blocked or exposed time, then
+    by how often it happens in the run; but collectives first that are exposed for far longer than anything gains. Among
     equals, those of training come first."""
     findings = tuple(findings)
     gains = [max(gain(one) or 0.0, one.saving_high_ms_per_step or 0.0) for one in findings if _tier(one) == 0]
