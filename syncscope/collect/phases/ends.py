@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Callable, Iterable
 from types import CodeType, FrameType
@@ -10,8 +11,8 @@ from typing import Any
 from syncscope.collect.phases.loops import Loop
 
 Over = Callable[[FrameType], None]
-"""Called with the innermost frame once a loop is over: the one that ran it, and then the one to which that returns. It
-must raise nothing: it is called in the midst of the program."""
+"""Called with the innermost frame once a loop is over: the one that ran it, and then the one to which that returns. What
+it raises is lost: it is called in the midst of the program."""
 
 TOOLS = (4, 3)
 """Numbers of tools that Python leaves to whoever comes first."""
@@ -118,16 +119,18 @@ class LoopEnd:
         if any(loop.holds(frame.f_lasti) for loop in self._loops):
             return self._monitoring.DISABLE
         if code is self._code and id(frame) == self._frame_id:
-            self.leave_loop(frame)
+            with contextlib.suppress(Exception):  # another thread may stop this meanwhile, and the program goes on
+                self.leave_loop(frame)
         return None
 
     def _heard_return(self, code: CodeType, offset: int, value: object) -> None:
         frame = sys._getframe(1)
         if code is self._code and id(frame) == self._frame_id:
-            over = self._over
-            self.stop()
-            if frame.f_back is not None:
-                over(frame.f_back)
+            with contextlib.suppress(Exception):
+                over = self._over
+                self.stop()
+                if frame.f_back is not None:
+                    over(frame.f_back)
 
     def leave_loop(self, frame: FrameType) -> None:
         """The loop of the frame that is watched is over. Its return is heard from now on, if anything is."""

@@ -211,3 +211,16 @@ def test_a_compiled_function_runs_on_while_it_is_watched(heard: Heard) -> None:
         expected = expected.sin()
     assert torch.equal(decode(torch.ones(2)), expected + 1)
     assert heard.said == ["over", "over"]
+
+
+@needs_monitoring
+def test_an_error_of_whoever_hears_of_an_end_is_none_of_the_programs(
+    heard: Heard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(frame: FrameType) -> None:
+        heard.said.append("over")
+        raise ValueError
+
+    monkeypatch.setattr(heard, "over", fail)
+    assert decode(heard, 3) == 3
+    assert heard.said.count("over") == 2
