@@ -11,8 +11,8 @@ from typing import Any
 from syncscope.collect.phases.loops import Loop
 
 Over = Callable[[FrameType], None]
-"""Called with the innermost frame once a loop is over: the one that ran it, and then the one to which that returns. What
-it raises is lost: it is called in the midst of the program."""
+"""Called with the innermost frame once a loop is over: the one that ran it, and then the one to which that returns.
+What it raises is lost: it is called in the midst of the program."""
 
 TOOLS = (4, 3)
 """Numbers of tools that Python leaves to whoever comes first."""
