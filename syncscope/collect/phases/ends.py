@@ -67,10 +67,8 @@ class LoopEnd:
         if self._monitoring is None or not mine:
             return ASKING_NS
         size = len(code.co_code)
-        needed, of_lines = (
-            ASKING_NS + BASE_NS + BYTE_NS * size,
-            self._count_lines(code, mine) * (LINE_NS + LINE_BYTE_NS * size),
-        )
+        needed = ASKING_NS + BASE_NS + BYTE_NS * size
+        of_lines = self._count_lines(code, mine) * (LINE_NS + LINE_BYTE_NS * size)
         if needed > most_ns or not self._take_number():
             return ASKING_NS
         events = self._monitoring.events

@@ -100,14 +100,13 @@ class ModuleCalls:
     def _widen(self) -> None:
         """Watch all classes, unless a call is under way: it may have passed quickly, so that those inside of it would
         be taken for outermost ones."""
-        if not self._narrow_since or self._expected.closed or has_compiled():
+        if not self._narrow_since or self._expected.closed or has_compiled() or self._is_in_call():
             return
-        if not self._is_in_call():
-            self._narrow_since = self._known_calls = 0
-            self._expected.narrow = False
-            self._expected.slow_down()
-            self._wide.put_in()
-            self._narrow.restore()
+        self._narrow_since = self._known_calls = 0
+        self._expected.narrow = False
+        self._expected.slow_down()
+        self._wide.put_in()
+        self._narrow.restore()
 
     def _is_in_call(self) -> bool:
         """Whether the followed thread is in a call of a module."""
