@@ -154,7 +154,7 @@ def profile(
     """
     from syncscope.collect.children.announce import announced
     from syncscope.collect.plan import BARE_SECONDS, Plan
-    from syncscope.collect.profiler import forked_in_a_window
+    from syncscope.collect.profiler import forked_from_a_window
     from syncscope.session import PATIENCE, plan_by_time
 
     if mode not in ("windows", "full"):
@@ -185,7 +185,7 @@ def profile(
     status = run(collector, load, arguments, conclude, announced(request, children=children), lambda: collector.stopped)
     if status < 0:
         die(-status)
-    if forked_in_a_window():
+    if forked_from_a_window():
         leave(status, threads=True)
     if collector.stopped:
         leave(status)

@@ -167,15 +167,16 @@ class KinetoWindow:
 _forked = False
 
 
-def forked_in_a_window() -> bool:
-    """Whether this process was forked while CUPTI was attached. What CUPTI does at the end of a process then waits for
-    threads that the fork does not have."""
+def forked_from_a_window() -> bool:
+    """Whether this process was forked from one in which CUPTI was attached. What CUPTI does at the end of a process
+    then waits for threads that the fork does not have. Nothing tells whether it has detached since: it does so only at
+    a later call of the runtime."""
     return _forked
 
 
 def _after_fork() -> None:
     global _forked
-    _forked = _forked or KinetoWindow.attached or time.monotonic() < KinetoWindow.ready_at
+    _forked = _forked or KinetoWindow.attached or KinetoWindow.had_cupti
 
 
 if hasattr(os, "register_at_fork"):
