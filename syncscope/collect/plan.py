@@ -41,6 +41,11 @@ class Plan:
     windows: bool = True
     """Record windows; else the waits are counted alone."""
 
+    @property
+    def least_steps(self) -> int:
+        """The steps that a program has at least when the timed window is over."""
+        return self.warmup + self.bare + self.steps
+
     def early(self) -> Plan:
         """A short window that nearly every program reaches. The windows of the plan itself replace it."""
         return replace(

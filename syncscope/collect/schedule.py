@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from syncscope.collect.bare.steps import is_known
@@ -190,9 +190,12 @@ class Schedule:
         return others < MOST_PHASES and phase.time_ns >= SHARE * taken
 
     def _begin(self, phase: Phase) -> _Take:
-        plans = [self._plan]
-        early = self._plan.early()
-        if early.steps < self._plan.steps and (phase.kind == "train" or not self._takes):
+        plan = self._plan
+        plans = [plan]
+        early = plan.early()
+        if 2 * early.least_steps > plan.least_steps:  # nearly as short: its steps, and no more of others
+            plans = [replace(plan, settle=min(plan.settle, plan.least_steps))]
+        elif phase.kind == "train" or not self._takes:
             plans.insert(0, early)
         return _Take(phase, self._windows(plans.pop(0), phase), plans)
 

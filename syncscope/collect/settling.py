@@ -26,9 +26,11 @@ def several_ranks(torch: Any) -> bool:
     return bool(distributed is not None and distributed.is_available() and distributed.is_initialized())
 
 
-def pass_settling_steps(torch: Any, recorded: Recorded, most: int, least_s: float, warming: list[int]) -> Steps:
+def pass_settling_steps(
+    torch: Any, recorded: Recorded, most: int, least_s: float, passed: int, warming: list[int]
+) -> Steps:
     """Let at most ``most`` steps pass under the profiler, which keeps nothing of them, until they are as long as
-    the bare ones and ``least_s`` seconds are over.
+    the bare ones and ``least_s`` seconds are over, or as many steps as had ``passed`` before.
 
     Appends the end of each but the last to ``warming``, by ``time.time_ns``, and a note to ``recorded`` where they
     stayed too short.
@@ -41,7 +43,7 @@ def pass_settling_steps(torch: Any, recorded: Recorded, most: int, least_s: floa
             warming.append(time.time_ns())
             yield
         return
-    steps = settle(bare, steps=most, seconds=SETTLE_S, least_s=least_s)
+    steps = settle(bare, steps=most, seconds=SETTLE_S, least_s=least_s, passed=passed)
     try:
         while True:
             next(steps)

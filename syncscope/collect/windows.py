@@ -291,7 +291,9 @@ class Windows:
             self._note_missing(sites.missing)
             yield
             if name == "timed":
-                yield from pass_settling_steps(self._torch, self.recorded, self.plan.settle, self._clock_s, warming)
+                yield from pass_settling_steps(
+                    self._torch, self.recorded, self.plan.settle, self._clock_s, first, warming
+                )
             warmed += sites.take()
             first = self._count
             # From an idle device to an idle device, like the bare window.

@@ -19,6 +19,9 @@ from syncscope.schema.recording import Bare
 
 LOG: list[str] = []
 
+TWO = Plan(warmup=0, bare=0, steps=2)
+"""So short that no early window comes first."""
+
 
 def phase(number: int, kind: str, **other: Any) -> Any:
     """A phase of a program, as the tracker would have it."""
@@ -110,6 +113,25 @@ def test_a_short_window_comes_first_and_the_plans_own_replaces_it(run: Callable[
     assert LOG == ["train 2"]
     program.step(train, 9)
     assert LOG == ["train 2", "train 5"]
+
+
+@pytest.mark.parametrize(("plan", "windows"), [(Plan(steps=1), ["train 1", "train 1"]), (TWO, ["train 2"])])
+def test_an_early_window_comes_first_where_it_ends_much_earlier(
+    run: Callable[..., Program], plan: Plan, windows: list[str]
+) -> None:
+    program = run(plan)
+    train = program.begin("train")
+    program.step(train, 20)
+    assert windows == LOG
+
+
+@pytest.mark.parametrize(("plan", "settle"), [(Plan(steps=5), 100), (Plan(warmup=2, bare=3, steps=2), 7)])
+def test_without_an_early_window_few_other_steps_pass(run: Callable[..., Program], plan: Plan, settle: int) -> None:
+    """Else a program of twenty steps would end before its only window."""
+    program = run(plan)
+    train = program.begin("train")
+    program.step(train, 3)
+    assert program.schedule._takes[train.number].windows.plan.settle == settle
 
 
 def test_an_early_evaluation_gets_windows_of_its_own_and_takes_none_from_training(run: Callable[..., Program]) -> None:
@@ -269,7 +291,7 @@ class Clocks:
 
 
 def test_the_gpu_is_left_alone_once_no_windows_are_under_way(run: Callable[..., Program]) -> None:
-    program = run(Plan(steps=2))
+    program = run(TWO)
     program.schedule._clocks = Clocks()  # type: ignore[assignment]
     program.step(program.begin("train"), 1)
     assert LOG == []
@@ -278,7 +300,7 @@ def test_the_gpu_is_left_alone_once_no_windows_are_under_way(run: Callable[..., 
 
 
 def test_stop_waits_for_training(run: Callable[..., Program]) -> None:
-    program = run(Plan(steps=2, stop=True), training_may_come=True)
+    program = run(replace(TWO, stop=True), training_may_come=True)
     evaluation, train = program.begin("evaluate"), program.begin("train")
     program.step(evaluation, 50)
     with pytest.raises(StopProgram):
@@ -291,7 +313,7 @@ def test_stop_ends_a_program_that_trains_nothing_after_a_while(
 ) -> None:
     clock = SimpleNamespace(now=0.0)
     monkeypatch.setattr(schedule, "time", SimpleNamespace(monotonic=lambda: clock.now))
-    program = run(Plan(steps=2, stop=True))
+    program = run(replace(TWO, stop=True))
     generate = program.begin("generate")
     program.step(generate, 50)
     clock.now = schedule.STOP_AFTER_S + 1
@@ -300,7 +322,7 @@ def test_stop_ends_a_program_that_trains_nothing_after_a_while(
 
 
 def test_only_the_phase_that_was_asked_for_gets_windows(run: Callable[..., Program]) -> None:
-    program = run(Plan(steps=2, phase="validate", stop=True))
+    program = run(replace(TWO, phase="validate", stop=True))
     train = program.begin("train")
     evaluation = program.begin("evaluate", user_code=SimpleNamespace(co_name="validate"))
     program.step(train, 50)
@@ -310,7 +332,7 @@ def test_only_the_phase_that_was_asked_for_gets_windows(run: Callable[..., Progr
 
 
 def test_windows_begin_at_the_step_that_was_asked_for(run: Callable[..., Program]) -> None:
-    program = run(Plan(steps=2, begin_at=10))
+    program = run(replace(TWO, begin_at=10))
     train = program.begin("train")
     program.step(train, 10)
     assert LOG == []
@@ -319,7 +341,7 @@ def test_windows_begin_at_the_step_that_was_asked_for(run: Callable[..., Program
 
 
 def test_what_windows_recorded_is_not_kept_once_it_was_handed_on(run: Callable[..., Program]) -> None:
-    program = run(Plan(steps=2))
+    program = run(TWO)
     train = program.begin("train")
     program.step(train, 9)
     assert LOG == ["train 2"]
@@ -340,7 +362,7 @@ def test_windows_that_give_way_again_and_again_say_so_once(run: Callable[..., Pr
 
 
 def test_stop_in_a_thread_ends_the_program_and_not_only_the_thread(run: Callable[..., Program]) -> None:
-    program = run(Plan(steps=2, stop=True))
+    program = run(replace(TWO, stop=True))
     train = program.begin("train")
     ended: list[bool] = []
 

@@ -171,21 +171,27 @@ def is_calm(ready: Sequence[int], capacity: int) -> bool:
     return len(ready) > asked and ready[-1] >= ready[-1 - asked]
 
 
-def settle(bare: Bare, *, steps: int, seconds: float, least_s: float = 0.0) -> Generator[None, None, int | None]:
+def settle(
+    bare: Bare, *, steps: int, seconds: float, least_s: float = 0.0, passed: int | None = None
+) -> Generator[None, None, int | None]:
     """Let steps pass until one is as long as the bare ones: after a pause they are shorter for a while, behind a loader
     that has filled its queue or on a device that has cooled down. For ``least_s`` seconds at least, and so many
     ``steps`` and ``seconds`` at most.
+
+    After ``passed`` steps, those that the program had made before, ``least_s`` no longer counts: a program of a few
+    quick steps would end before the window.
 
     Returns ``None``, or the nanoseconds of the last step if they stayed too short.
     """
     usual = sorted(bare.steps_ns)
     enough = min(usual[len(usual) // 4], 0.97 * statistics.median(usual))
     began = before = time.perf_counter_ns()
-    for _ in range(steps):
+    for number in range(1, steps + 1):
         yield
         now = time.perf_counter_ns()
         length, before = now - before, now
-        if length >= enough and now - began >= least_s * 1e9:
+        long_enough = now - began >= least_s * 1e9 or (passed is not None and number >= passed)
+        if length >= enough and long_enough:
             return None
         if now - began > seconds * 1e9:
             break

@@ -189,6 +189,13 @@ def test_steps_that_stay_too_short_end_with_their_number_or_time_and_are_told(cl
     assert run(settle(BARE, steps=2, seconds=3.0), clock, lambda number: 9.9)[0] is None  # hardly shorter
 
 
+@pytest.mark.parametrize(("passed", "steps"), [(None, 25), (12, 12), (99, 25)])
+def test_the_clock_gets_no_more_steps_than_the_program_had_before(clock: Clock, passed: int | None, steps: int) -> None:
+    """A program of sixteen steps of a millisecond has no 0.25 s left."""
+    lengths = run(settle(BARE, steps=100, seconds=3.0, least_s=0.25, passed=passed), clock, lambda number: 10.4)
+    assert lengths == (None, steps)
+
+
 def test_no_step_passes_where_none_may(clock: Clock) -> None:
     assert run(settle(BARE, steps=0, seconds=3.0), clock, lambda number: 1) == (None, 0)
 
