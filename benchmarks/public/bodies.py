@@ -85,7 +85,7 @@ def make_shapes(folder: Path) -> None:
             "dims": [512] * 8, "dropout": layers, "dropout_prob": 0.2, "norm_layers": layers, "latent_in": [4],
             "xyz_in_all": False, "use_tanh": False, "latent_dropout": False, "weight_norm": True,
         },
-        "CodeLength": CODE_SIZE, "NumEpochs": 60, "SnapshotFrequency": 30, "AdditionalSnapshots": [],
+        "CodeLength": CODE_SIZE, "NumEpochs": 40, "SnapshotFrequency": 20, "AdditionalSnapshots": [],
         "LearningRateSchedule": [schedule, schedule], "SamplesPerScene": 2000, "ScenesPerBatch": 8,
         "DataLoaderThreads": 4, "ClampingDistance": 0.1, "CodeRegularization": True, "CodeRegularizationLambda": 1e-4,
         "CodeBound": 1.0,
