@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.public.bodies import BODIES
 from benchmarks.public.formats import FORMATS, make_scene
 from benchmarks.public.graphs import GRAPHS
 from benchmarks.public.models import (
@@ -323,7 +324,7 @@ MAKERS: dict[str, Callable[[Path], None]] = {
     "bees": make_bees,
     "texts": make_texts,
     "ett": make_ett,
-    **FORMATS, **GRAPHS, **RECORDS, **SEQUENCES, **SIGNALS, **SUBSTITUTES,
+    **BODIES, **FORMATS, **GRAPHS, **RECORDS, **SEQUENCES, **SIGNALS, **SUBSTITUTES,
 }  # fmt: skip
 
 FROM_PROGRAMS: dict[str, Callable[[Path, Path], None]] = {

@@ -53,6 +53,31 @@ def test_a_configuration_names_the_pictures_beside_it(made: Path) -> None:
     assert config["train_loader"]["args"]["data_dir"] == str(made.parent / "voc")
 
 
+@pytest.mark.parametrize("made", ["events"], indirect=True)
+def test_an_event_is_as_late_as_the_gaps_before_it(made: Path) -> None:
+    for split in ("train", "dev", "test"):
+        content = pickle.loads((made / f"{split}.pkl").read_bytes())
+        first = content[split][0]
+        assert first[-1]["time_since_start"] == pytest.approx(sum(event["time_since_last_event"] for event in first))
+        assert max(event["type_event"] for sequence in content[split] for event in sequence) < content["dim_process"]
+
+
+@pytest.mark.parametrize("made", ["chains"], indirect=True)
+def test_a_protein_has_four_atoms_for_each_letter_and_is_in_one_part(made: Path) -> None:
+    chains = [json.loads(line) for line in (made / "chain_set.jsonl").read_text().splitlines()]
+    for chain in chains[::50]:
+        assert {len(places) for places in chain["coords"].values()} == {len(chain["seq"])}
+    splits = json.loads((made / "chain_set_splits.json").read_text())
+    assert sorted(name for names in splits.values() for name in names) == sorted(chain["name"] for chain in chains)
+
+
+@pytest.mark.parametrize("made", ["shapes"], indirect=True)
+def test_every_shape_of_the_split_has_its_points(made: Path) -> None:
+    split = json.loads((made / "split.json").read_text())
+    names = [(kind, form, name) for kind, forms in split.items() for form in forms for name in forms[form]]
+    assert {made.joinpath("SdfSamples", *name).with_suffix(".npz") for name in names} == set(made.rglob("*.npz"))
+
+
 @pytest.mark.parametrize("made", ["few_callbacks"], indirect=True)
 def test_the_stand_in_for_keras_keeps_figures(made: Path) -> None:
     program = (
