@@ -56,6 +56,8 @@ class Patched:
     kind: str = "wait"
     asked: str = ""
     """The question of the report that the patch answers, where it is no finding's."""
+    first: str = ""
+    """A command that makes the files which its processes would else all make at the same time."""
     gate: int = 10
     """Backwards before the process waits for its turn."""
     settle: int = 20
