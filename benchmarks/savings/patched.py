@@ -36,6 +36,7 @@ MET_SEVENTH = frozenset({"stargan", "char-rnn", "sasrec", "srgnn", "gpt2", "bigr
 MET_EIGHTH = frozenset({
     "rectified-flow", "lottery-ticket", "adversarial", "lstm-crf", "aspects", "improved-diffusion",
     "improved-diffusion-norms", "s4", "pyg-gcn", "zoology", "dlrm", "vq-autoencoder", "flows",
+    "lottery-ticket-workers", "rectified-flow-workers", "vq-autoencoder-workers",
 })  # fmt: skip
 """... and these, written on 2026-11-26 from 23:50, before any run of theirs."""
 
@@ -136,6 +137,8 @@ CLICKS = (
     " --arch-mlp-bot=13-4096-4096-16 --arch-mlp-top=8192-8192-1 --mini-batch-size=128 --nepochs=1 --print-time"
     " --data-size=1280000 --print-freq=1000"
 )
+PRUNING = "--arch_type lenet5 --dataset mnist --prune_iterations 2 --end_iter 100 --prune_percent 20"
+CODES = "--train_iter 100000 --batch_size 64"
 REVIEWS = "--model_name cabasc --dataset laptop --embed_dim 100 --lr 0.001 --num_epoch 100 --patience 100"
 NAMES = "--device cuda --max-steps 100000 --batch-size 512 --n-embd 256 --n-embd2 256 --n-head 8 --n-layer 6"
 
@@ -235,8 +238,7 @@ PATCHED = (
             timed=840, backwards=21),
     Patched("lottery-ticket", "lottery-ticket", "copies gone",
             waits("p.data.cpu()", "p.grad.data.cpu()", "torch.from_numpy(grad_tensor)"),
-            "--arch_type lenet5 --dataset mnist --prune_iterations 2 --end_iter 100 --prune_percent 20",
-            {"../data": "mnist60k"}, kind="transform", timed=120),
+            PRUNING, {"../data": "mnist60k"}, kind="transform", timed=120),
     Patched("aspects", "aspects", "all waits removed", waits("range(memory_len[i])", "int(memory_len[i])"), REVIEWS,
             first=f"train.py {REVIEWS} --num_epoch 0", gate=4, settle=8, timed=80),
     Patched("rectified-flow", "rectified-flow", "all waits removed", waits("int(t * 10)"),
@@ -258,10 +260,16 @@ PATCHED = (
     Patched("dlrm", "dlrm", "all waits removed", waits("torch.cuda.synchronize()", "E.detach().cpu()"), CLICKS,
             timed=120),
     Patched("vq-autoencoder", "vq-autoencoder", "all waits removed",
-            waits("rec_loss.item()", "cmt_loss.item()", "indices.unique()"), "--train_iter 100000 --batch_size 64",
+            waits("rec_loss.item()", "cmt_loss.item()", "indices.unique()"), CODES,
             {"examples/data/fashion_mnist": "mnist60k"}, timed=120),
     Patched("flows", "flows", "all waits removed", waits("loss.item()"), "--dataset MOONS --flow realnvp --epochs 1000",
             timed=160),
+    Patched("rectified-flow-workers", "rectified-flow", "more workers", (), data={"data": "mnist60k"},
+            kind="transform", asked=FIRST_WORKERS, gate=4, settle=8, timed=40),
+    Patched("lottery-ticket-workers", "lottery-ticket", "more workers", (), PRUNING, {"../data": "mnist60k"},
+            kind="transform", asked=FIRST_WORKERS, settle=40, timed=160),
+    Patched("vq-autoencoder-workers", "vq-autoencoder", "more workers", (), CODES,
+            {"examples/data/fashion_mnist": "mnist60k"}, kind="transform", asked=FIRST_WORKERS, settle=40, timed=160),
 )  # fmt: skip
 """All of them, the most wanted first."""
 
