@@ -31,9 +31,18 @@ MET = frozenset({
 """... and after those, but before those of 2026-11-23, 05:14. The others have a third contact, ..."""
 
 MET_SEVENTH = frozenset({"stargan", "char-rnn", "sasrec", "srgnn", "gpt2", "bigram"})
-"""... but for these, whose patches were written on 2026-11-26 from 11:50, before any run of theirs."""
+"""... but for these, whose patches were written on 2026-11-26 from 11:50, before any run of theirs, ..."""
 
-CONTACTS = dict.fromkeys(RECORDED, 0) | dict.fromkeys(MET, 1) | dict.fromkeys(MET_SEVENTH, 7)
+MET_EIGHTH = frozenset({
+    "rectified-flow", "lottery-ticket", "adversarial", "lstm-crf", "aspects", "improved-diffusion",
+    "improved-diffusion-norms", "s4", "pyg-gcn", "zoology", "dlrm", "vq-autoencoder", "flows",
+    "lottery-ticket-workers", "rectified-flow-workers", "vq-autoencoder-workers",
+})  # fmt: skip
+"""... and these, written on 2026-11-26 from 23:50, before any run of theirs."""
+
+CONTACTS = (
+    dict.fromkeys(RECORDED, 0) | dict.fromkeys(MET, 1) | dict.fromkeys(MET_SEVENTH, 7) | dict.fromkeys(MET_EIGHTH, 8)
+)
 
 
 PARTS = 8
@@ -56,6 +65,8 @@ class Patched:
     kind: str = "wait"
     asked: str = ""
     """The question of the report that the patch answers, where it is no finding's."""
+    first: str = ""
+    """A command that makes the files which its processes would else all make at the same time."""
     gate: int = 10
     """Backwards before the process waits for its turn."""
     settle: int = 20
@@ -117,6 +128,18 @@ SUBWORDS = (
 )
 D_LOSSES = tuple(f"d_loss_{name}.item()" for name in ("real", "fake", "cls", "gp"))
 G_LOSSES = tuple(f"g_loss_{name}.item()" for name in ("fake", "rec", "cls"))
+NOISE = (
+    "--data_dir {data}/pictures32 --image_size 32 --num_channels 32 --num_res_blocks 1"
+    " --diffusion_steps 100 --batch_size 16 --microbatch 8 --lr_anneal_steps 100000 --save_interval 100000"
+)
+CLICKS = (
+    "--use-gpu --data-generation=random --arch-sparse-feature-size=16 --arch-embedding-size=1000-1000-1000"
+    " --arch-mlp-bot=13-4096-4096-16 --arch-mlp-top=8192-8192-1 --mini-batch-size=128 --nepochs=1 --print-time"
+    " --data-size=1280000 --print-freq=1000"
+)
+PRUNING = "--arch_type lenet5 --dataset mnist --prune_iterations 2 --end_iter 100 --prune_percent 20"
+CODES = "--train_iter 100000 --batch_size 64"
+REVIEWS = "--model_name cabasc --dataset laptop --embed_dim 100 --lr 0.001 --num_epoch 100 --patience 100"
 NAMES = "--device cuda --max-steps 100000 --batch-size 512 --n-embd 256 --n-embd2 256 --n-head 8 --n-layer 6"
 
 MORE = tuple(
@@ -210,6 +233,43 @@ PATCHED = (
     Patched("gpt2", "gpt2", "allocator sync gone", (Named("SYN106", "torch.cuda.empty_cache()"),), SUBWORDS,
             {"src/matplotlib": "no_drawings/matplotlib"}, timed=80),
     Patched("bigram", "bigram", "all waits removed", waits("x.to(device)", "y.to(device)"), timed=160),
+    Patched("adversarial", "adversarial", "all waits removed", waits("[I]"),
+            "--attack pgd --attack-iters 20 --alpha 0.1 --epochs 100", {"mnist-data": "mnist60k"}, gate=42, settle=105,
+            timed=840, backwards=21),
+    Patched("lottery-ticket", "lottery-ticket", "copies gone",
+            waits("p.data.cpu()", "p.grad.data.cpu()", "torch.from_numpy(grad_tensor)"),
+            PRUNING, {"../data": "mnist60k"}, kind="transform", timed=120),
+    Patched("aspects", "aspects", "all waits removed", waits("range(memory_len[i])", "int(memory_len[i])"), REVIEWS,
+            first=f"train.py {REVIEWS} --num_epoch 0", gate=4, settle=8, timed=80),
+    Patched("rectified-flow", "rectified-flow", "all waits removed", waits("int(t * 10)"),
+            data={"data": "mnist60k"}, gate=4, settle=6, timed=40),
+    Patched("improved-diffusion-norms", "improved-diffusion", "all waits removed",
+            waits("(p.grad ** 2).sum().item()"), NOISE, gate=8, settle=12, timed=48, backwards=2),
+    Patched("pyg-gcn", "pyg-gcn", "all waits removed",
+            waits("[data.train_mask]", "[mask]", "mask.sum()"), "--epochs 100000", first="gcn.py --epochs 1",
+            timed=200),
+    Patched("lstm-crf", "lstm-crf", "all waits removed", waits("_h[y0]", "trans[x]"),
+            "model train.char_to_idx train.word_to_idx train.tag_to_idx train.csv 200", gate=2, settle=4, timed=24),
+    Patched("improved-diffusion", "improved-diffusion", "all waits removed", waits("th.isfinite(p.grad)"),
+            NOISE + " --use_fp16 True", gate=8, settle=12, timed=48, backwards=2),
+    Patched("s4", "s4", "all waits removed", waits("loss.item()", ".sum().item()"),
+            "--dataset mnist --n_layers 4 --d_model 128 --batch_size 100 --num_workers 0 --weight_decay 0",
+            {"data": "mnist60k"}, timed=96),
+    Patched("zoology", "zoology", "all waits removed",
+            waits("flat_embeds[mask]", "flat_targets[mask]", "loss.item()"), timed=120),
+    Patched("dlrm", "dlrm", "all waits removed", waits("torch.cuda.synchronize()", "E.detach().cpu()"), CLICKS,
+            timed=120),
+    Patched("vq-autoencoder", "vq-autoencoder", "all waits removed",
+            waits("rec_loss.item()", "cmt_loss.item()", "indices.unique()"), CODES,
+            {"examples/data/fashion_mnist": "mnist60k"}, timed=120),
+    Patched("flows", "flows", "all waits removed", waits("loss.item()"), "--dataset MOONS --flow realnvp --epochs 1000",
+            timed=160),
+    Patched("rectified-flow-workers", "rectified-flow", "more workers", (), data={"data": "mnist60k"},
+            kind="transform", asked=FIRST_WORKERS, gate=4, settle=8, timed=40),
+    Patched("lottery-ticket-workers", "lottery-ticket", "more workers", (), PRUNING, {"../data": "mnist60k"},
+            kind="transform", asked=FIRST_WORKERS, settle=40, timed=160),
+    Patched("vq-autoencoder-workers", "vq-autoencoder", "more workers", (), CODES,
+            {"examples/data/fashion_mnist": "mnist60k"}, kind="transform", asked=FIRST_WORKERS, settle=40, timed=160),
 )  # fmt: skip
 """All of them, the most wanted first."""
 

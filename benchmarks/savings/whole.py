@@ -49,21 +49,40 @@ class Timing:
 
 def copied(one: Patched, place: Place, version: str) -> Path:
     """A copy of the clone with its data, patched for ``after``; the folder to start in."""
-    program = one.whole
-    copy = place.work / f"{one.name}.{version}" / program.clone
+    copy = place.work / f"{one.name}.{version}" / one.whole.clone
     shutil.rmtree(copy.parent, ignore_errors=True)
+    shutil.copytree(prepared(one, place).parent, copy.parent, symlinks=True)
+    if version == "after":
+        apply(one.patch, copy)
+    return copy
+
+
+def prepared(one: Patched, place: Place) -> Path:
+    """A copy of the clone with its data, in which has run what comes before the program: once, since the processes of a
+    version share a copy and would write the same files at the same time."""
+    program = one.whole
+    copy = place.work / f"{one.name}.prepared" / program.clone
+    if copy.exists():
+        return copy
     shutil.copytree(place.programs / program.clone, copy, ignore=shutil.ignore_patterns(".git"))
     for link, target in program.data.items():
         connect(Path(os.path.normpath(copy / link)), place.data / target)
-    if version == "after":
-        apply(one.patch, copy)
+    variables = dict(environment(program, "bare", place, copy, copy.parent, None))
+    for line in filter(None, (program.before, one.first)):
+        with suppress(subprocess.TimeoutExpired):
+            subprocess.run(
+                command(program, "bare", place, copy.parent, line), cwd=copy / program.folder, env=variables,
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=START_S,
+                check=False,
+            )  # fmt: skip
     return copy
 
 
 def start(one: Patched, place: Place, processes: int) -> Timing:
     """Start all processes of both versions."""
     program, timing = one.whole, Timing(one, folder=place.work / f"{one.name}.times")
-    shutil.rmtree(timing.folder, ignore_errors=True)
+    for old in (timing.folder, place.work / f"{one.name}.prepared"):
+        shutil.rmtree(old, ignore_errors=True)
     timing.folder.mkdir(parents=True)
     copies = {version: copied(one, place, version) for version in ("before", "after")}
     for number in range(processes):

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.public.running import Place
 from benchmarks.public.table import PROGRAMS, Program
 from benchmarks.savings import whole
 from benchmarks.savings.catalogue import Named, Pair, pairs
@@ -65,6 +66,19 @@ class TestPatches:
         script.write_text("something else\n")
         with pytest.raises(ValueError, match=r"a\.patch does not fit"):
             apply(patch, tmp_path)
+
+
+def test_what_comes_before_a_program_runs_once_and_each_version_has_what_it_made(tmp_path: Path) -> None:
+    one = replace(next(one for one in PATCHED if one.name == "bigram"), first="first.py {data}")
+    clone = tmp_path / "programs" / one.whole.clone
+    clone.mkdir(parents=True)
+    (clone / "bigram.py").write_text("")
+    (clone / "first.py").write_text("import sys\nprint(*sys.argv[1:], file=open('made', 'a'))\n")
+    place = Place(tmp_path / "programs", tmp_path / "data", tmp_path / "work", Path.cwd())
+    copies = [whole.copied(one, place, version) for version in ("before", "recorded")]
+    assert [copy.parent.name for copy in copies] == ["bigram.before", "bigram.recorded"]
+    assert {(copy / "made").read_text() for copy in copies} == {f"{tmp_path / 'data'}\n"}
+    assert all((copy / "input.txt").is_symlink() for copy in copies)
 
 
 def test_a_step_has_as_many_backwards_as_its_recording_shows() -> None:
