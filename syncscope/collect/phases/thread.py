@@ -7,6 +7,9 @@ import threading
 from syncscope.collect.phases.tracker import PhaseTracker
 from syncscope.collect.sites.threads import live_threads
 
+TRIES = 64
+"""Calls of other threads, before one of them is followed instead of one that is not the main thread either."""
+
 
 class FollowedThread:
     """The main thread, unless the program trains on another one, or the main thread does nothing of interest.
@@ -19,6 +22,7 @@ class FollowedThread:
         self._tracker = tracker
         self.trains = False
         """An optimiser stepped on it."""
+        self._tries = 0
 
     def optimizer_stepped(self) -> bool:
         """An optimiser stepped, on any thread. Returns whether it is to be told: not that of a further thread."""
@@ -40,10 +44,15 @@ class FollowedThread:
         idle = not any(phase.loop is not None for phase in self._tracker.phases)
         if not _is_pythons(here) or not (gone or (not self.trains and (here == self._main or idle))):
             return False
+        if self._main not in (here, self.ident) and not gone:  # threads of a pool call in turn
+            self._tries += 1
+            if self._tries < TRIES:
+                return False
         self._follow(here)
         return True
 
     def _follow(self, ident: int) -> None:
+        self._tries = 0
         self.ident = ident
         self._tracker.follow(ident)
 
