@@ -156,6 +156,7 @@ def test_each_request_of_a_pool_is_a_step(run: Any) -> None:
     assert run.steps == {"evaluate": 8}
     assert places[2:] == ["evaluate"] * 6
     assert run.phase("evaluate").user_code is handle.__code__
+    assert run.signals.note is None
 
 
 def test_of_the_threads_of_a_pool_one_is_followed(run: Any) -> None:
@@ -170,6 +171,7 @@ def test_of_the_threads_of_a_pool_one_is_followed(run: Any) -> None:
         threads = list(pool.map(handle, range(30)))
     assert len(set(threads)) == 3
     assert run.steps == {"evaluate": 10} and run.phase("evaluate").times == 1
+    assert run.signals.note is not None and "2 more call modules" in run.signals.note
 
 
 def test_a_training_comes_before_the_requests_of_a_pool(run: Any) -> None:
