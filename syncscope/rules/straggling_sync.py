@@ -11,11 +11,16 @@ from syncscope.rules.allocator_sync import AllocatorSync
 from syncscope.rules.base.lateness import tell_of_ranks
 from syncscope.rules.base.question import NoQuestion
 from syncscope.rules.base.rule import RunFindings, RunRule
-from syncscope.rules.base.waiting_ranks import limit_by_late_ranks
+from syncscope.rules.base.waiting_ranks import find_held_ms, limit_by_late_ranks
 from syncscope.rules.blocking_copy import BlockingCopy
 from syncscope.rules.comm_not_overlapped import CommNotOverlapped
 from syncscope.rules.device_starved import ONCE
+from syncscope.rules.dynamic_shape import DynamicShape
+from syncscope.rules.explicit_sync import ExplicitSync
+from syncscope.rules.library_sync import LibrarySync
 from syncscope.rules.pageable_copy import PageableCopy
+from syncscope.rules.scalar_read import ScalarRead
+from syncscope.rules.tensor_print import TensorPrint
 from syncscope.schema.findings import Finding
 from syncscope.schema.numbers import milliseconds
 from syncscope.schema.report import START, Delay, NotChecked, Report, TraceInfo
@@ -40,9 +45,12 @@ EXPLAINED = 0.5
 do."""
 
 ALLOCATIONS = frozenset({AllocatorSync.code})
-COPIES = frozenset({BlockingCopy.code, PageableCopy.code})
+OF_EVERY_RANK = frozenset({
+    BlockingCopy.code, PageableCopy.code, ScalarRead.code, DynamicShape.code, TensorPrint.code, ExplicitSync.code,
+    LibrarySync.code,
+})  # fmt: skip
 """Rules whose gains are what a rank's own host does, which it waits longer in return where others come late. Of copies
-the gain is told as all ranks have it, so that of the latest limits it only where every rank has a trace."""
+and waits the gain is told as all ranks have it, so that of the latest limits it only where every rank has a trace."""
 
 ALONE = "the trace of one rank alone does not say who comes late to a collective"
 APART = "no trace of another rank has the same collectives of the same steps"
@@ -107,6 +115,11 @@ class StragglingSync(RunRule):
             "collectives.",
         ),
         Advice(
+            "launching",
+            "Launch fewer and larger kernels before it (as LCH501 says where it is found). Where this rank launches no "
+            "more than others, see what else uses its processors.",
+        ),
+        Advice(
             "",
             "Take the wait or the work off this rank's way to the collective: do it on the device, every so many "
             "steps, in a thread of its own, or after the last step.",
@@ -130,19 +143,21 @@ class StragglingSync(RunRule):
         # The report has room for one phase: training, else the first.
         between.sort(key=lambda pair: not any(info.in_training for info in pair[1].values()))
         alone = {trace: kinds for one in compared for trace, kinds in one.alone.items()}
+        told = next((table for table, _ in between if table is not None), None)
         return RunFindings(
             tuple(finding for one in compared for finding in one.findings),
             tuple(entry for one in compared for entry in one.not_checked),
-            next((table for table, _ in between if table is not None), None),
+            told,
             alone if find_missing_ranks(traces) else {},
+            find_held_ms(traces, told),
         )
 
     def explain(self, findings: Sequence[Finding], compared: RunFindings) -> list[Finding]:
         apart = {entry.trace for entry in compared.not_checked if entry.why == APART}
         told = tell_of_ranks(findings, CommNotOverlapped.code, compared.between_ranks, apart, compared.alone)
         between = compared.between_ranks
-        bounded = ALLOCATIONS if between is not None and between.missing else ALLOCATIONS | COPIES
-        return limit_by_late_ranks(told, CommNotOverlapped.code, between, bounded)
+        bounded = ALLOCATIONS if between is not None and between.missing else ALLOCATIONS | OF_EVERY_RANK
+        return limit_by_late_ranks(told, CommNotOverlapped.code, between, bounded, compared.held_ms)
 
     def _compare_phase(self, ranks: dict[int, TraceInfo], findings: Sequence[Finding]) -> RunFindings:
         """What is between the ranks in one phase."""
