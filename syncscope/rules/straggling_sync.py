@@ -44,6 +44,9 @@ EXPLAINED = 0.5
 """The rank's own device must be idle for this share of the time that the others are held. Otherwise it had more to
 do."""
 
+IN_ONE_STEP = 0.7
+"""A rank does not come late throughout if one of several steps has this share of how long it holds the others."""
+
 ALLOCATIONS = frozenset({AllocatorSync.code})
 OF_EVERY_RANK = frozenset({
     BlockingCopy.code, PageableCopy.code, ScalarRead.code, DynamicShape.code, TensorPrint.code, ExplicitSync.code,
@@ -201,7 +204,8 @@ class StragglingSync(RunRule):
             exposed_ms_per_step=round(late.held / steps, 6) if info.steps.count else None,
             exposed_ms=round(late.held, 6),
             message=f"rank {info.rank} comes last to {names} and holds the others for {held} "
-            f"{'a step' if info.steps.count else 'in all'}{UNSEEN if unseen else why}{_began_later(late.before, info)}",
+            f"{'a step' if info.steps.count else 'in all'}{UNSEEN if unseen else why}{_in_one_step(late, steps)}"
+            f"{_began_later(late.before, info)}",
             fix=self.advise(delay.cause),
             phase=info.phase,
             saving_null_why=self.question.why,
@@ -211,6 +215,13 @@ class StragglingSync(RunRule):
 def _only_meets(info: TraceInfo) -> bool:
     """Whether a trace holds nothing of its device but collectives."""
     return info.overlap is None
+
+
+def _in_one_step(late: LateRank, steps: int) -> str:
+    most = max(late.by_step.values(), default=0.0)
+    if steps < 2 or most <= IN_ONE_STEP * late.held:
+        return ""
+    return f"; of the {milliseconds(late.held)} in {steps} steps {milliseconds(most)} are in one"
 
 
 def _began_later(before_ms: float, info: TraceInfo) -> str:

@@ -113,6 +113,13 @@ def test_a_rank_whose_device_computes_for_longer_is_no_straggler():
     assert stragglers(EARLY, rank(1, 500, 500, 500, works=True)) == []
 
 
+def test_a_rank_that_is_late_in_one_step_alone_is_told_so():
+    (once,) = stragglers(EARLY, rank(1, 0, 0, 500))
+    assert once.message.endswith("; of the 0.5 ms in 2 steps 0.5 ms are in one")
+    (always,) = stragglers(EARLY, rank(1, 0, 400, 500))
+    assert "are in one" not in always.message
+
+
 def test_what_all_ranks_are_idle_for_is_no_reason():
     # Both are idle for a millisecond at the end of each step; only the wait in the middle tells them apart.
     (found,) = stragglers(EARLY, rank(1, 500, 500, 500))
