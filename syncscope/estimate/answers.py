@@ -23,7 +23,7 @@ LITTLE = 0.01
 """A finding that saves a smaller share of the step is no error."""
 
 UNLIKE = (
-    "no stretch of the launches is known to be the same in every step, so no CUDA graph can be tried: it is worth at "
+    "less than half of the launches are known to be the same in every step, so no CUDA graph is tried: it is worth at "
     "most what launching takes while the device waits"
 )
 JOINED = (

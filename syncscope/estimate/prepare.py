@@ -15,7 +15,7 @@ import numpy as np
 from isal import isal_zlib
 from msgspec.structs import replace
 
-from syncscope.estimate.answers import lower_severity
+from syncscope.estimate.answers import LITTLE, lower_severity
 from syncscope.estimate.best import at_best
 from syncscope.estimate.edits import NOTHING, Question
 from syncscope.estimate.first_step import cause_comes_back, comes_back
@@ -187,12 +187,19 @@ def prepare(
 
 
 def _lowered(timeline: Timeline, finding: Finding) -> Finding:
-    """A finding of which nothing can be replayed: it saves no more than it blocks the host for."""
-    calls, steps = timeline.calls, timeline.steps
+    """A finding of which nothing can be replayed: it saves no more than it blocks the host for, which is told where
+    that is little."""
+    calls, steps, blocked_ms = timeline.calls, timeline.steps, finding.stall_ms
     if not len(calls):
         return finding
     whole_ms = float(steps.dur.sum() if len(steps) else calls.end.max() - calls.ts.min()) * 1e-6
-    return msgspec.structs.replace(finding, severity=lower_severity(finding.severity, finding.stall_ms, whole_ms))
+    finding = msgspec.structs.replace(finding, severity=lower_severity(finding.severity, blocked_ms, whole_ms))
+    if blocked_ms is None or not finding.count or blocked_ms >= LITTLE * whole_ms:
+        return finding
+    most = blocked_ms / max(len(steps), 1)
+    return msgspec.structs.replace(
+        finding, saving_low_ms_per_step=0.0, saving_high_ms_per_step=round(most, 6), saving_below_drift=True
+    )
 
 
 def _steady_ms(bare: Bare | None) -> float | None:

@@ -204,13 +204,17 @@ def remove_allocation(study: Study, hit: Hit) -> Edits:
 
 
 def replay_graphs(study: Study, hit: Hit) -> Question:
-    """Each stretch of launches that all steps repeat is launched as one graph. Where none does, launches that take no
-    time, and kernels as close as in a graph, say what there is to gain at most."""
-    return NOTHING if _is_of_other_steps(study, hit) else launch_graphs(study) or launch_at_once(study)
+    """Each stretch of launches that all steps repeat is launched as one graph. Where graphs would take few of them, the
+    fix is for all launches: that they take no time, and kernels are as close as in a graph, is what there is to gain at
+    most."""
+    if _is_of_other_steps(study, hit):
+        return NOTHING
+    return launch_graphs(study) if _repeats(study) else launch_at_once(study)
 
 
 def record_no_graphs(study: Study, hit: Hit) -> Question:
-    """As ``replay_graphs``, with nothing that the host does while it records graphs, or runs what it will record."""
+    """Each stretch of launches that all steps repeat is one graph, where none does launches take no time, and the host
+    does nothing while it records graphs, or runs what it will record."""
     if _is_of_other_steps(study, hit):
         return NOTHING
     timeline, calls = study.timeline, study.timeline.calls
@@ -219,7 +223,7 @@ def record_no_graphs(study: Study, hit: Hit) -> Question:
     recording = timeline.warming_up(calls.ts, calls.end, calls.tid) == CAPTURE
     recording |= Nesting(ts, end, tid).innermost(calls.tid, calls.ts, calls.end) >= 0
     without = dict.fromkeys(study.items(np.flatnonzero(recording)), Edit(pre=0.0, own=0.0, free=True))
-    return combine([replay_graphs(study, hit), without])
+    return combine([launch_graphs(study) or launch_at_once(study), without])
 
 
 def launch_at_once(study: Study) -> Question:
@@ -291,8 +295,12 @@ def is_at_most(study: Study, hit: Hit) -> bool:
         return True
     if intervention is Intervention.FILL_IDLE:
         return own is not None and own.cause in AT_MOST
-    graphs = study.timeline.launching.graphs if study.timeline.launching else None
-    return intervention is Intervention.REPLAY_GRAPHS and not graphs
+    return intervention is Intervention.REPLAY_GRAPHS and not _repeats(study)
+
+
+def _repeats(study: Study) -> bool:
+    """Whether graphs would take most launches."""
+    return study.timeline.launching is not None and study.timeline.launching.repeats
 
 
 def overlap_collectives(study: Study, hit: Hit) -> Edits:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from syncscope.report.finding_phrases import group_alike
+from syncscope.schema.catalogue import rules_by_code
 from syncscope.schema.findings import RACES, Finding
 from syncscope.schema.report import Report
 
@@ -18,8 +19,8 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     """What is shown of one place. Its saving and its fix are those of the finding that gains most."""
 
     groups: tuple[tuple[Finding, ...], ...]
-    """A group for each rule, the one that gains most first; a group has the same finding of each trace, the heaviest
-    first."""
+    """A group for each rule, the one that gains most first, or a late rank that holds the others for longer than that;
+    a group has the same finding of each trace, the heaviest first."""
 
     @property
     def lead(self) -> Finding:
@@ -57,7 +58,20 @@ def make_cards(findings: Iterable[Finding]) -> list[Card]:
             cards.append(card)
             near.append(card)
         card.append(group)
-    return [Card(groups=tuple(map(tuple, card))) for card in cards]
+    return [Card(groups=tuple(map(tuple, _late_rank_first(card)))) for card in cards]
+
+
+def _late_rank_first(card: list[list[Finding]]) -> list[list[Finding]]:
+    """The groups of a card, first those of a late rank that holds the others for longer than the first one gains at
+    most."""
+    rules = rules_by_code()
+    most = card[0][0].saving_high_ms_per_step or 0.0
+
+    def follows(group: list[Finding]) -> bool:
+        late = group[0].rule in rules and rules[group[0].rule].compares_ranks
+        return not (late and (group[0].exposed_ms_per_step or 0.0) > most)
+
+    return sorted(card, key=follows)
 
 
 def _belongs(finding: Finding, card: Sequence[Sequence[Finding]]) -> bool:

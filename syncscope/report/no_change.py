@@ -32,6 +32,10 @@ def explain_no_change(found: Sequence[Finding], report: Report, trace: int, *, a
         unknown = percent(share_of_cause("unknown", info), 1.0)
         why = f"the trace does not show why the device is idle for {unknown} of this time"
         return f"record again, with a warm-up before the window: {why}"
+    if info.run is None and info.overlap is None and "runtime" in info.has:
+        unseen = _list_unchecked(report)
+        some = f"; {count(len(unseen), 'rule')} could not be checked" if unseen else ""
+        return f"record again, with torch.profiler's ProfilerActivity.CUDA: the trace holds no device activity{some}"
     if all_help:
         begin = f": begin with {describe_change(found[0], info, with_gain=False).where}" if found else ""
         return f"no single change is known to save 1 % of the {whole}, only all of them together{begin}"

@@ -92,9 +92,9 @@ def _step(info: TraceInfo) -> float | None:
 def _between(between: BetweenRanks, names: Sequence[str], shown: set[int], console: Console) -> None:
     rows = [row for row in between.ranks if row.trace in shown]
     apart = [row for row in between.ranks if tells_apart(row)]
-    met = count(between.collectives, "collective")
-    steps, per = ("", "in all") if between.whole else (f" of {count(between.steps, 'step')}", "a step")
-    lead = f"{met}{steps} compared; times are {per}"
+    met = count(between.collectives, "time")
+    steps, per = ("", "in all") if between.whole else (f" in {count(between.steps, 'step')}", "a step")
+    lead = f"the ranks met {met}{steps}, where collectives in a row count as one; times are {per}"
     line(console, Text(lead, style="bold"), hang=2)
     head = ["", "last", "holds others", "waits", "for"]
     cells = [

@@ -159,8 +159,9 @@ def _waiting(group: Group) -> Ints:
 
 def _without_waiting(group: Group) -> str:
     """How long the collectives of a group take that wait for no other rank."""
-    waiting = group.timeline.waiting_for_peers[group.rows.unit]
-    least = milliseconds(to_ms(int((group.rows.ran - np.minimum(waiting, group.rows.ran)).min())))
+    # What ran in full: the first step's count for no more than later ones.
+    waiting, ran = group.timeline.waiting_for_peers[group.rows.unit], group.timeline.collectives.dur[group.rows.unit]
+    least = milliseconds(to_ms(int((ran - waiting).min())))
     if (waiting == 0).any():
         return f"the same takes {least} at the least"
     return f"one of its size takes no longer than {least}"

@@ -107,7 +107,6 @@ class LaunchBound(RankRule):
         bare = timeline.step_figures.bare_ms
         assumed = "" if bare else "; this assumes that the profiler adds half to the host's time"
         assumed += " where the device waits for a launch" if pace.in_part else ""
-        repeated = 2 * (launching.replayable or 0) >= launching.launches
         most = find_idle_place(timeline, "launching")
         where = f"; {most.share_in_words()} of it in {most.in_words()}" if most else ""
         return self.finding(
@@ -119,7 +118,7 @@ class LaunchBound(RankRule):
             idle_ms_per_step=round(idle_ms, 6),
             message=f"{behind}; {queue}{_graphs(launching, many)}{where}"
             f"{'' if timeline.step_figures.bare_ms else assumed}",
-            fix=self.advise(*name_compiled(timeline), *(["repeated"] if repeated else [])),
+            fix=self.advise(*name_compiled(timeline), *(["repeated"] if launching.repeats else [])),
         )
 
 

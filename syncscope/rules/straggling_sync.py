@@ -11,11 +11,16 @@ from syncscope.rules.allocator_sync import AllocatorSync
 from syncscope.rules.base.lateness import tell_of_ranks
 from syncscope.rules.base.question import NoQuestion
 from syncscope.rules.base.rule import RunFindings, RunRule
-from syncscope.rules.base.waiting_ranks import limit_by_late_ranks
+from syncscope.rules.base.waiting_ranks import find_held_ms, limit_by_late_ranks
 from syncscope.rules.blocking_copy import BlockingCopy
 from syncscope.rules.comm_not_overlapped import CommNotOverlapped
 from syncscope.rules.device_starved import ONCE
+from syncscope.rules.dynamic_shape import DynamicShape
+from syncscope.rules.explicit_sync import ExplicitSync
+from syncscope.rules.library_sync import LibrarySync
 from syncscope.rules.pageable_copy import PageableCopy
+from syncscope.rules.scalar_read import ScalarRead
+from syncscope.rules.tensor_print import TensorPrint
 from syncscope.schema.findings import Finding
 from syncscope.schema.numbers import milliseconds
 from syncscope.schema.report import START, Delay, NotChecked, Report, TraceInfo
@@ -39,10 +44,16 @@ EXPLAINED = 0.5
 """The rank's own device must be idle for this share of the time that the others are held. Otherwise it had more to
 do."""
 
+IN_ONE_STEP = 0.7
+"""A rank does not come late throughout if one of several steps has this share of how long it holds the others."""
+
 ALLOCATIONS = frozenset({AllocatorSync.code})
-COPIES = frozenset({BlockingCopy.code, PageableCopy.code})
+OF_EVERY_RANK = frozenset({
+    BlockingCopy.code, PageableCopy.code, ScalarRead.code, DynamicShape.code, TensorPrint.code, ExplicitSync.code,
+    LibrarySync.code,
+})  # fmt: skip
 """Rules whose gains are what a rank's own host does, which it waits longer in return where others come late. Of copies
-the gain is told as all ranks have it, so that of the latest limits it only where every rank has a trace."""
+and waits the gain is told as all ranks have it, so that of the latest limits it only where every rank has a trace."""
 
 ALONE = "the trace of one rank alone does not say who comes late to a collective"
 APART = "no trace of another rank has the same collectives of the same steps"
@@ -107,6 +118,11 @@ class StragglingSync(RunRule):
             "collectives.",
         ),
         Advice(
+            "launching",
+            "Launch fewer and larger kernels before it (as LCH501 says where it is found). Where this rank launches no "
+            "more than others, see what else uses its processors.",
+        ),
+        Advice(
             "",
             "Take the wait or the work off this rank's way to the collective: do it on the device, every so many "
             "steps, in a thread of its own, or after the last step.",
@@ -130,19 +146,21 @@ class StragglingSync(RunRule):
         # The report has room for one phase: training, else the first.
         between.sort(key=lambda pair: not any(info.in_training for info in pair[1].values()))
         alone = {trace: kinds for one in compared for trace, kinds in one.alone.items()}
+        told = next((table for table, _ in between if table is not None), None)
         return RunFindings(
             tuple(finding for one in compared for finding in one.findings),
             tuple(entry for one in compared for entry in one.not_checked),
-            next((table for table, _ in between if table is not None), None),
+            told,
             alone if find_missing_ranks(traces) else {},
+            find_held_ms(traces, told),
         )
 
     def explain(self, findings: Sequence[Finding], compared: RunFindings) -> list[Finding]:
         apart = {entry.trace for entry in compared.not_checked if entry.why == APART}
         told = tell_of_ranks(findings, CommNotOverlapped.code, compared.between_ranks, apart, compared.alone)
         between = compared.between_ranks
-        bounded = ALLOCATIONS if between is not None and between.missing else ALLOCATIONS | COPIES
-        return limit_by_late_ranks(told, CommNotOverlapped.code, between, bounded)
+        bounded = ALLOCATIONS if between is not None and between.missing else ALLOCATIONS | OF_EVERY_RANK
+        return limit_by_late_ranks(told, CommNotOverlapped.code, between, bounded, compared.held_ms)
 
     def _compare_phase(self, ranks: dict[int, TraceInfo], findings: Sequence[Finding]) -> RunFindings:
         """What is between the ranks in one phase."""
@@ -186,7 +204,8 @@ class StragglingSync(RunRule):
             exposed_ms_per_step=round(late.held / steps, 6) if info.steps.count else None,
             exposed_ms=round(late.held, 6),
             message=f"rank {info.rank} comes last to {names} and holds the others for {held} "
-            f"{'a step' if info.steps.count else 'in all'}{UNSEEN if unseen else why}{_began_later(late.before, info)}",
+            f"{'a step' if info.steps.count else 'in all'}{UNSEEN if unseen else why}{_in_one_step(late, steps)}"
+            f"{_began_later(late.before, info)}",
             fix=self.advise(delay.cause),
             phase=info.phase,
             saving_null_why=self.question.why,
@@ -196,6 +215,13 @@ class StragglingSync(RunRule):
 def _only_meets(info: TraceInfo) -> bool:
     """Whether a trace holds nothing of its device but collectives."""
     return info.overlap is None
+
+
+def _in_one_step(late: LateRank, steps: int) -> str:
+    most = max(late.by_step.values(), default=0.0)
+    if steps < 2 or most <= IN_ONE_STEP * late.held:
+        return ""
+    return f"; of the {milliseconds(late.held)} in {steps} steps {milliseconds(most)} are in one"
 
 
 def _began_later(before_ms: float, info: TraceInfo) -> str:

@@ -52,6 +52,11 @@ class Launching(msgspec.Struct, frozen=True):
         """How many launches are saved if every such stretch is one graph."""
         return None if self.graphs is None else sum(len(stretch) - 1 for stretch in self.graphs)
 
+    @property
+    def repeats(self) -> bool:
+        """Whether graphs would take away half of the launches or more."""
+        return 2 * (self.replayable or 0) >= self.launches
+
 
 def find_launching(
     calls: Calls,

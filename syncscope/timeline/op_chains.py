@@ -33,6 +33,13 @@ COPIES = frozenset({
 RECORDER = "record_param_comms"
 """What PyTorch runs around a collective only to record its arguments."""
 
+DISPATCH = frozenset({RECORDER, "PythonSubclass", "PythonDispatchMode"})
+"""What PyTorch records around ops that is no op: a collective's arguments, and the ways into Python of subclasses of
+tensors and of modes (2.11)."""
+
+COLLECTIVES = "c10d::"
+"""Namespace of the collectives, which are PyTorch's own below ``torch.distributed``: all names in it are known."""
+
 INDEXING = frozenset({
     "aten::index", "aten::index_put", "aten::index_put_", "aten::_index_put_impl_", "aten::_unsafe_index",
     "aten::_unsafe_index_put", "aten::index_select", "aten::index_fill_", "aten::index_add_", "aten::index_copy_",
@@ -49,8 +56,8 @@ def ops_of(chain: Chain) -> Chain:
 def known_op(chain: Chain, call: str) -> str:
     """The innermost op that a user knows: ``aten::item``, not the private ``aten::_local_scalar_dense`` inside it.
     Without any op, the runtime ``call``."""
-    chain = tuple(op for op in chain if op != RECORDER)
-    public = [op for op in chain if not op.split("::")[-1].startswith("_")]
+    chain = tuple(op for op in chain if op not in DISPATCH)
+    public = [op for op in chain if op.startswith(COLLECTIVES) or not op.split("::")[-1].startswith("_")]
     return (public or chain or (call,))[-1]
 
 

@@ -230,6 +230,34 @@ def test_launches_that_differ_from_step_to_step_say_that_no_graph_can_be_made() 
     assert found.saving_null_why == UNLIKE
 
 
+def test_where_graphs_would_take_few_launches_the_saving_is_of_fewer_ones() -> None:
+    builder, marks = TraceBuilder(), [0]
+    for step in range(4):
+        at = marks[-1]
+        for number in range(120):
+            name = f"tiny{step}" if number < 100 else "same"
+            builder.launch(name, call=(at + 10 * number, 4), runs=(at + 10 * number + 6, 2))
+            if number == 99:
+                builder.stream_sync(at + 995, 4)
+        marks.append(at + 1200)
+    found = one(estimated(builder.recording(*marks, drained=marks[-1] + 5)), "LCH501")
+    assert found.saving_null_why == UNLIKE and found.likely_saving_ms_per_step is None
+    assert found.saving_high_ms_per_step is not None and found.saving_high_ms_per_step > 0.4
+
+
+def test_without_the_device_a_wait_saves_no_more_than_it_blocks_and_little_is_told() -> None:
+    builder = TraceBuilder().op("aten::mm", 0, 100_000)
+    builder.call("cudaLaunchKernel", 1, 5).call("cudaLaunchKernel", 99_000, 5)
+    little = builder.entry("torch.cuda.synchronize", 50_000, 50_101, line(7, "torch.cuda.synchronize()"))
+    found = one(estimated(little.call("cudaDeviceSynchronize", 50_001, 90)), "SYN105")
+    assert found.saving_null_why == NO_DEVICE and found.saving_below_drift
+    assert (found.saving_low_ms_per_step, found.saving_high_ms_per_step) == (0, pytest.approx(0.09))
+    long = builder.entry("torch.cuda.synchronize", 60_000, 70_000, line(8, "torch.cuda.synchronize()"))
+    found = one(estimated(long.call("cudaDeviceSynchronize", 60_001, 9_990)), "SYN105")
+    longer = max(estimated(long).findings, key=lambda finding: finding.stall_ms or 0.0)
+    assert longer.saving_high_ms_per_step is None and not longer.saving_below_drift
+
+
 def test_a_wait_that_costs_next_to_nothing_is_no_error() -> None:
     loop: list[Op] = [Work(20), Launch(5000), Launch(5000), Work(20), Wait()]
     builder = trace([loop] * 4, [10_060] * 4)

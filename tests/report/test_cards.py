@@ -66,3 +66,10 @@ def test_what_only_sums_up_others_has_no_card_beside_them() -> None:
     assert choose_findings(sample.report(found=[WAIT, sums_up])) == [WAIT]
     assert choose_findings(sample.report(found=[sums_up])) == [sums_up]
     assert choose_findings(sample.report(found=[moved(WAIT, status="expected"), sums_up])) == [sums_up]
+
+
+def test_a_late_rank_that_holds_others_for_longer_than_the_rest_gains_leads_the_card() -> None:
+    late = sample.finding("DST601", "straggling-sync", 31, EXPRESSION)
+    exposed = sample.finding("OVL302", "comm-not-overlapped", 31, EXPRESSION, saving=0.8)
+    held = [related(exposed, moved(late, exposed_ms_per_step=ms)) for ms in (5.0, 0.5)]
+    assert [rules(make_cards(findings)) for findings in held] == [[["DST601", "OVL302"]], [["OVL302", "DST601"]]]

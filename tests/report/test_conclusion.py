@@ -279,3 +279,9 @@ def test_of_several_ranks_the_one_to_begin_with_is_named() -> None:
 )
 def test_a_fix_in_short_is_the_first_thing_it_says(fix: str, short: str) -> None:
     assert shorten_fix(fix) == short
+
+
+def test_without_the_device_it_is_to_be_recorded_first() -> None:
+    said = lines(overlap=None, steps=WITHOUT_STEPS, has=("runtime", "cpu_op"), run=None)["first"]
+    asked = "record again, with torch.profiler's ProfilerActivity.CUDA: the trace holds no device activity"
+    assert said.startswith(asked)

@@ -10,7 +10,7 @@ from tests.report.sample import findings, lanes
 def test_who_waits_for_whom_is_drawn_said_and_leads_to_the_rank(show: Show) -> None:
     page = show(render(compared(3), [lanes("out/rank1.json", 1)])).page
     assert (
-        "Rank 2 comes last to 10 of 10 collectives and holds the others for 2 ms a step"
+        "Rank 2 comes last 10 of the 10 times that the ranks meet and holds the others for 2 ms a step"
         in page.locator("#waiting-lead").inner_text()
     )
     drawn = page.evaluate("document.getElementById('waiting').data.map((t) => [t.name, [...t.x], [...t.y]])")

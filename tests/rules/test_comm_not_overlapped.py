@@ -226,6 +226,19 @@ def all_to_alls(*lengths: float) -> TraceBuilder:
     return builder
 
 
+def test_how_long_the_same_takes_without_waiting_is_of_what_ran_in_full():
+    """The first step's collective counts for no more than a later one, of which most is waiting."""
+    builder = TraceBuilder(rank=0, world_size=2).recording(0, 20_000, 40_000, 60_000, 80_000)
+    size = {"In msg nelems": 2048, "Out msg nelems": 2048, "dtype": "Float"}
+    for at, dur in ((0, 9_000), (20_000, 40), (40_000, 6_000), (60_000, 6_000)):
+        builder.launch("gemm", call=(at + 1, 5), runs=(at + 10, 20))
+        builder.op("c10d::alltoall_base_", at + 41, 8).launch(
+            ALL_TO_ALL, call=(at + 42, 4), runs=(at + 50, dur), stream=13, args=size
+        )
+    (found,) = exposed(builder)
+    assert "as the same takes 40 µs at the least" in found.message
+
+
 def test_what_waits_for_another_rank_is_told_so_with_the_fix_for_that():
     (found,) = exposed(all_to_alls(12, 10, 14, 4500))
     assert "4.49 ms of it is waiting for another rank, as the same takes 10 µs at the least" in found.message

@@ -113,6 +113,13 @@ def test_a_rank_whose_device_computes_for_longer_is_no_straggler():
     assert stragglers(EARLY, rank(1, 500, 500, 500, works=True)) == []
 
 
+def test_a_rank_that_is_late_in_one_step_alone_is_told_so():
+    (once,) = stragglers(EARLY, rank(1, 0, 0, 500))
+    assert once.message.endswith("; of the 0.5 ms in 2 steps 0.5 ms are in one")
+    (always,) = stragglers(EARLY, rank(1, 0, 400, 500))
+    assert "are in one" not in always.message
+
+
 def test_what_all_ranks_are_idle_for_is_no_reason():
     # Both are idle for a millisecond at the end of each step; only the wait in the middle tells them apart.
     (found,) = stragglers(EARLY, rank(1, 500, 500, 500))
@@ -509,6 +516,59 @@ def test_copies_of_a_rank_that_waits_gain_what_those_of_the_latest_do_and_what_t
     given = {(one.rule, one.rank): one.saving_high_ms_per_step for one in merged.findings}
     assert [given[rule, 0] for rule in ("SYN101", "CPY201")] == [pytest.approx(most)] * 2
     assert [given[rule, 1] for rule in ("SYN101", "CPY201")] == [0.02] * 2
+
+
+def checking(number: int, *late: float, held: float = 380) -> TraceBuilder:
+    """A rank that reads a value in each step, which holds it for so long."""
+    builder = rank(number, *late, wait=False)
+    for step in range(3):
+        at = 2000 * step + 1010
+        builder.op("aten::item", at, held + 20).copy("DtoH", call=(at + 2, 5), runs=(at + 10, 2), memory="pinned")
+        builder.stream_sync(at + 8, held)
+    return builder
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "held", "most"),
+    [
+        ((0, 0, 0), (500, 500, 500), 380, 0.02),
+        ((0, 0, 50), (0, 500, 0), 380, 0.045),
+        ((0, 0, 50), (0, 500, 0), 5, 0.02),
+    ],
+    ids=["one is late", "both in turn", "the late one is hardly held"],
+)
+def test_waits_of_a_rank_that_waits_gain_what_those_of_the_latest_do_and_what_holds_that_one(
+    first: tuple[float, ...], second: tuple[float, ...], held: float, most: float
+) -> None:
+    report = joined(checking(0, *first), checking(1, *second, held=held))
+    ranged = [
+        msgspec.structs.replace(
+            one, severity="error", saving_low_ms_per_step=0.0, saving_high_ms_per_step=(0.4, 0.02)[one.trace],
+            message="reads a value",
+        )
+        for one in report.findings
+        if one.rule == "SYN102"
+    ]  # fmt: skip
+    merged = merge([msgspec.structs.replace(report, findings=tuple(ranged))])
+    waiting, late = sorted((one for one in merged.findings if one.rule == "SYN102"), key=lambda one: one.trace)
+    assert (waiting.saving_high_ms_per_step, late.saving_high_ms_per_step) == (pytest.approx(most), 0.02)
+    assert (waiting.severity, late.severity) == ("warning", "error")
+
+
+def test_a_rank_that_launches_too_slowly_is_told_to_launch_less() -> None:
+    def launches(number: int, many: int) -> TraceBuilder:
+        builder = TraceBuilder(rank=number, world_size=2).recording(0, 3000, 6000, 9000)
+        for at in (0, 3000, 6000):
+            for launch in range(many):
+                builder.launch("small", call=(at + 20 * launch + 5, 5), runs=(at + 20 * launch + 12, 2))
+            comes = at + 20 * many + 100
+            group = {"Process Group Name": "0"}
+            builder.launch(ALL_REDUCE, call=(comes - 90, 5), runs=(comes, at + 2500 - comes), stream=13, args=group)
+        return builder
+
+    (found,) = stragglers(launches(0, 10), launches(1, 90))
+    assert "launches one small thing after the other" in found.message
+    assert found.fix.startswith("Launch fewer and larger kernels before it")
 
 
 def test_of_collectives_alone_the_late_rank_is_told_without_what_it_did() -> None:

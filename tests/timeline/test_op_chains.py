@@ -12,6 +12,9 @@ from syncscope.timeline.op_chains import known_op
         (("aten::to", "aten::_to_copy", "aten::copy_"), "aten::copy_"),
         (("aten::_foreach_copy_", "mylib::_inner"), "mylib::_inner"),
         ((), "cudaStreamSynchronize"),
+        (("aten::item", "aten::_local_scalar_dense", "PythonSubclass", "aten::_local_scalar_dense"), "aten::item"),
+        (("autograd::engine::evaluate_function: AddBackward0", "c10d::_allgather_base_"), "c10d::_allgather_base_"),
+        (("PythonDispatchMode",), "cudaStreamSynchronize"),
     ],
 )
 def test_an_op_goes_by_the_innermost_name_that_a_user_knows(chain: tuple[str, ...], op: str):

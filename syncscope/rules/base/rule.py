@@ -256,6 +256,8 @@ class RunFindings(msgspec.Struct, frozen=True):
     between_ranks: BetweenRanks | None = None
     alone: Mapping[int, frozenset[str]] = msgspec.field(default_factory=dict)
     """The kinds of collectives of each trace that could not be compared, where ranks of its run have no trace."""
+    held_ms: Mapping[int, float] = msgspec.field(default_factory=dict)
+    """How long the host of each rank is held in a step, where its device waits for its host longer than for others."""
 
 
 class RunRule(Rule):

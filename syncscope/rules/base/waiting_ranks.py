@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
+from math import inf
+from statistics import fmean
 
 import msgspec
 
@@ -10,6 +12,7 @@ from syncscope.rules.base.lateness import waits_ms
 from syncscope.schema.findings import Finding
 from syncscope.schema.numbers import milliseconds
 from syncscope.schema.ranks import BetweenRanks
+from syncscope.schema.report import TraceInfo
 
 WAITS = "; this rank waits "
 """How the clause of a message begins that says so."""
@@ -19,8 +22,31 @@ WAITING = 0.5
 it waits longer."""
 
 
+OF_HOST = ("launching", "host work", "data loading")
+"""Causes of idle time in which the device waits for its host."""
+
+
+def find_held_ms(traces: Sequence[TraceInfo], between: BetweenRanks | None) -> dict[int, float]:
+    """How long the host of a rank is held in a step, in ms by trace, where its device waits for the host longer than
+    for other ranks: collectives that end sooner make such a step shorter only where they hold the host."""
+    held: dict[int, float] = {}
+    if between is None or between.whole:
+        return held
+    for row in between.ranks:
+        info = traces[row.trace]
+        blocked = info.each_step.blocked_ms if info.each_step is not None else None
+        causes = info.overlap.idle_by_cause if info.overlap is not None else {}
+        if blocked and sum(causes.get(cause, 0.0) for cause in OF_HOST) >= waits_ms(row, between):
+            held[row.trace] = fmean(blocked)
+    return held
+
+
 def limit_by_late_ranks(
-    findings: Sequence[Finding], code: str, between: BetweenRanks | None, bounded: Set[str] = frozenset()
+    findings: Sequence[Finding],
+    code: str,
+    between: BetweenRanks | None,
+    bounded: Set[str] = frozenset(),
+    held_ms: Mapping[int, float] | None = None,
 ) -> list[Finding]:
     """The findings, of which those of a rank that waits for others gain what the same finding gains on ranks that do
     not.
@@ -28,12 +54,13 @@ def limit_by_late_ranks(
     Traces without steps are replayed rank by rank, so that is so of all rules but ``code``, which is about the waiting
     itself, where a rank waits for ``WAITING`` of what the fix could save longer than the latest rank does. Ranks with
     steps are replayed together, and it is so of the rules ``bounded``, whose gains are at most what the rank's own host
-    does: of that the rank loses what it waits. The same if it is done twice.
+    does: of that the rank loses what it waits. What ``find_held_ms`` found of a late rank limits them, too. The same if
+    it is done twice.
     """
     if between is None:
         return list(findings)
     if not between.whole:
-        return _limit_in_steps(findings, bounded, between)
+        return _limit_in_steps(findings, bounded, between, held_ms or {})
     waits = {row.trace: waits_ms(row, between) for row in between.ranks}
     least = min(waits.values(), default=0.0)
     more = {trace: waited - least for trace, waited in waits.items()}
@@ -53,10 +80,13 @@ def limit_by_late_ranks(
     return [limited(finding) for finding in findings]
 
 
-def _limit_in_steps(findings: Sequence[Finding], rules: Set[str], between: BetweenRanks) -> list[Finding]:
+def _limit_in_steps(
+    findings: Sequence[Finding], rules: Set[str], between: BetweenRanks, held_ms: Mapping[int, float]
+) -> list[Finding]:
     """The findings, of which one of these rules gains on a rank that waits what the same gains on one that waits for
-    less than ``WAITING`` as long, and what that one waits itself, since it may wait for this one; where it waits for
-    less than ``WAITING`` of what the fix could save, at least what is beyond its waiting."""
+    less than ``WAITING`` as long, and what that one waits itself, since it may wait for this one, but no more than it
+    is ``held_ms``; where it waits for less than ``WAITING`` of what the fix could save, at least what is beyond its
+    waiting."""
     waits = {row.trace: waits_ms(row, between) for row in between.ranks}
     least = min(waits.values(), default=0.0)
     mine = [one for one in findings if one.rule in rules and one.trace in waits]
@@ -66,11 +96,13 @@ def _limit_in_steps(findings: Sequence[Finding], rules: Set[str], between: Betwe
         if finding.rule not in rules or finding.trace not in waits or known:
             return finding
         more = waits[finding.trace] - least
-        late = (one for one in mine if waits[one.trace] - least < WAITING * more)
-        same = (one for one in late if (one.rule, one.fingerprint) == (finding.rule, finding.fingerprint))
+        late = {trace for trace, waited in waits.items() if waited - least < WAITING * more}
+        same = (one for one in mine if (one.rule, one.fingerprint) == (finding.rule, finding.fingerprint))
+        own = max((one.saving_high_ms_per_step or 0.0 for one in same if one.trace in late), default=0.0)
         high = finding.saving_high_ms_per_step or 0.0
         beyond = high - more if more < WAITING * high else 0.0
-        most = max(beyond, least + max((one.saving_high_ms_per_step or 0.0 for one in same), default=0.0))
+        held = max((held_ms.get(trace, inf) for trace in late), default=inf)
+        most = max(beyond, min(least + own, max(held, own)))
         return _limit(finding, min(most, high), f"{milliseconds(waits[finding.trace])} a step")
 
     return [limited(finding) for finding in findings]

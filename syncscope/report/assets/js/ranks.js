@@ -110,7 +110,7 @@ function drawWaitingLead(data, rows, late, shown, name) {
   fill(
     "waiting-lead",
     first
-      ? `${words(name(first.trace))} comes last to ${first.last} of ${count(collectives, "collective")} and holds the others for ${ms(first.holds_ms_per_step)} a step. `
+      ? `${words(name(first.trace))} comes last ${first.last} of the ${count(collectives, "time")} that the ranks meet and holds the others for ${ms(first.holds_ms_per_step)} a step. `
       : "No rank holds the others. ",
     `Measured over ${count(steps, "step")}. `,
     shown.length < rows.length
