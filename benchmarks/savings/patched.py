@@ -38,8 +38,8 @@ MET_EIGHTH = frozenset({
     "improved-diffusion-norms", "s4", "pyg-gcn", "zoology", "dlrm", "vq-autoencoder", "flows",
     "lottery-ticket-workers", "rectified-flow-workers", "vq-autoencoder-workers", "gpt2",
 })  # fmt: skip
-"""... and these, written on 2026-11-26 from 23:50, before any run of theirs; ``gpt2`` from 11:50, but the seventh contact
-did not get to it."""
+"""... and these, written on 2026-11-26 from 23:50, before any run of theirs; ``gpt2`` was from 11:50, but the seventh
+contact did not get to it."""
 
 CONTACTS = (
     dict.fromkeys(RECORDED, 0) | dict.fromkeys(MET, 1) | dict.fromkeys(MET_SEVENTH, 7) | dict.fromkeys(MET_EIGHTH, 8)

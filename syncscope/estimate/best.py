@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from syncscope.advice import NEW_TENSORS
 from syncscope.estimate.dispatch import DISPATCH
 from syncscope.estimate.edits import NOTHING, Edit, Edits, Question, combine
@@ -28,19 +26,7 @@ def make_once(study: Study, hit: Hit) -> Question:
     edits: Edits = {item: Edit(own=0.0, free=True) for item in waits}
     pre = study.program.items.pre
     for item in items.tolist():
-        before = _before(study, item)
+        before = study.calls_before(item)
         edits |= {one: Edit(pre=0.0 if pre[one] <= DISPATCH else 1.0, own=0.0) for one in before}
         edits[item] = Edit(pre=0.0 if pre[item] <= DISPATCH else 1.0, own=0.0, free=True, gone=True)
     return combine([edits, without_call(study, [], list(dict.fromkeys(waits)))])
-
-
-def _before(study: Study, copy: int) -> Sequence[int]:
-    """The calls of the copy's thread right before it that launch nothing and wait for nothing."""
-    items = study.program.items
-    found: list[int] = []
-    for item in range(copy - 1, -1, -1):
-        if items.chain[item] == items.chain[copy]:
-            if items.mark[item] or items.wait[item] or items.stream[item] >= 0:
-                break
-            found.append(item)
-    return found

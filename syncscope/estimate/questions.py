@@ -15,6 +15,7 @@ from syncscope.estimate.gradients import spread_over_backward
 from syncscope.estimate.idle import AT_MOST, cause_question, launch_in_time
 from syncscope.estimate.masks import without_indices
 from syncscope.estimate.study import Study
+from syncscope.estimate.trips import without_making
 from syncscope.estimate.waiting import without_call
 from syncscope.rules import BY_CODE, Hit
 from syncscope.rules.base.collective_advice import is_made_cheaper
@@ -191,11 +192,12 @@ def _share(of: float, whole: float) -> float:
     return round(of / max(whole, of), 3)
 
 
-def keep_on_device(study: Study, hit: Hit) -> Edits:
-    """Neither the copies nor their waits: the data stay on the device."""
+def keep_on_device(study: Study, hit: Hit) -> Question:
+    """Neither the copies nor their waits, nor what the host makes between them: the data stay on the device."""
     copies, items = study.copies(hit)
     edits = {item: Edit(own=0.0, free=True) for item in (*study.waits(hit), *study.completing(copies))}
-    return edits | {item: Edit(own=0.0, free=True, gone=True) for item in items.tolist()}
+    edits |= {item: Edit(own=0.0, free=True, gone=True) for item in items.tolist()}
+    return combine([edits, without_making(study, items[copies.direction == "HtoD"].tolist())])
 
 
 def remove_allocation(study: Study, hit: Hit) -> Edits:
