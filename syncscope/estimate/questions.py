@@ -72,15 +72,15 @@ def remove_wait(study: Study, hit: Hit) -> Question:
     return combine([read, copies, explicit, without_call(study, [*explicit], [*read, *explicit])])
 
 
-def remove_read(study: Study, hit: Hit) -> Question:
+def remove_read(study: Study, hit: Hit, *, picks: int = 0) -> Question:
     """Neither the wait nor the small copy that it reads, nor what makes a condition, or finds a range, that only this
-    reads."""
+    reads; nor as many ``picks`` of what is read."""
     copies, items = study.copies(hit)
     waits, read = study.waits(hit), items[copies.bytes <= SMALL_READ].tolist()
     edits = {item: Edit(free=True) for item in waits}
     edits |= {item: Edit(own=0.0, gone=True, free=True) for item in read}
     made = without_conditions(study, hit) | without_extremes(study, hit)
-    return combine([edits | made, without_call(study, read, waits)])
+    return combine([edits | made, without_call(study, read, waits, ops=1 + picks)])
 
 
 def keep_shape(study: Study, hit: Hit) -> Question:
