@@ -382,6 +382,7 @@ class TestNew:
         ("Met third", 22, 16, 0.8, 0.8),
         ("Met sixth", 7, 7, 0.85, 1.0),
         ("Met seventh", 23, 17, 0.9, 0.9),
+        ("Met eighth", 6, 2, 0.8, 0.8),
         ("Compiled", 10, 4, 0.2, 0.6),
     ],
 )
