@@ -7,6 +7,7 @@ too, before the next program has its turns: when time is up, no more than one wa
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import shutil
@@ -215,6 +216,7 @@ def _kept(timing: Timing, out: Path) -> str:
     return f"{name:32} before {found['before_ms']} after {found['after_ms']}"
 
 
+@functools.cache
 def _machine() -> dict[str, str]:
     asked = "import torch; print(torch.cuda.get_device_name() if torch.cuda.is_available() else 'none')"
     told = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=False)
