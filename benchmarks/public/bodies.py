@@ -85,7 +85,7 @@ def make_shapes(folder: Path) -> None:
             "dims": [512] * 8, "dropout": layers, "dropout_prob": 0.2, "norm_layers": layers, "latent_in": [4],
             "xyz_in_all": False, "use_tanh": False, "latent_dropout": False, "weight_norm": True,
         },
-        "CodeLength": CODE_SIZE, "NumEpochs": 40, "SnapshotFrequency": 20, "AdditionalSnapshots": [],
+        "CodeLength": CODE_SIZE, "NumEpochs": 20, "SnapshotFrequency": 10, "AdditionalSnapshots": [],
         "LearningRateSchedule": [schedule, schedule], "SamplesPerScene": 2000, "ScenesPerBatch": 8,
         "DataLoaderThreads": 4, "ClampingDistance": 0.1, "CodeRegularization": True, "CodeRegularizationLambda": 1e-4,
         "CodeBound": 1.0,
@@ -97,8 +97,8 @@ def make_binary_digits(folder: Path) -> None:
     """Pictures of 784 black or white points in MADE's file."""
     rng = np.random.default_rng(84)
     folder.mkdir()
-    pictures = (rng.random((6000, 784)) < rng.random(784)).astype(np.float32)
-    np.savez(folder / "digits.npz", train_data=pictures[:5000], valid_data=pictures[5000:])
+    pictures = (rng.random((3000, 784)) < rng.random(784)).astype(np.float32)
+    np.savez(folder / "digits.npz", train_data=pictures[:2500], valid_data=pictures[2500:])
 
 
 BODIES: dict[str, Callable[[Path], None]] = {

@@ -1,8 +1,8 @@
 """The tables of ``docs/evidence.md`` from what ``proof`` left: ``python -m benchmarks.public.evidence H200=DIR …``.
 
 Each ``DEVICE=DIR`` is what to call a machine, and the output folder of a proof on it. Of a program that ran in several,
-the last counts; with ``--add``, the page's rows of other programs stay. Rows are of programs that ended well alone; the
-totals are sums of the rows.
+the last counts; with ``--add``, the page's rows of other programs stay. Rows are of programs that ended well alone,
+and that no run of which had to be ended: cut runs would compare different work. The totals are sums of the rows.
 """
 
 from __future__ import annotations
@@ -128,7 +128,8 @@ def read_rows(results: Iterable[tuple[str, Path]]) -> list[Row]:
             details = json.loads(text)
             compared, program = details.get("compared"), programs.get(details["program"])
             statuses = {mode: run["status"] for mode, run in details.get("runs", {}).items()}
-            if isinstance(compared, dict) and program is not None and statuses.get("bare") == 0:
+            comparable = statuses.get("bare") == 0 and "timeout" not in statuses.values()
+            if isinstance(compared, dict) and program is not None and comparable:
                 rows[program.name] = Row(program, device, compared, statuses)
     return [rows[program.name] for program in PROGRAMS if program.name in rows]
 

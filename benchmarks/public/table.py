@@ -400,10 +400,10 @@ PROGRAMS = (
             data={"src/torchaudio.py": "wave_reader/torchaudio.py"}),
     Program("hawkes", "events in time: five reads and three copies a step, an evaluation an epoch by its own loop",
             "SimiaoZuo/Transformer-Hawkes-Process", "Main.py -data {data}/events/ -batch_size 16 -epoch 8"),
-    Program("set-transformer", "sets drawn anew in each step and copied in five parts, 100 of them tested every 300",
-            "juho-lee/set_transformer", "run.py --num_steps 3000 --test_freq 300 --save_freq 1500"),
+    Program("set-transformer", "sets drawn anew in each step and copied in five parts, 100 of them tested every 100",
+            "juho-lee/set_transformer", "run.py --num_steps 1000 --test_freq 100 --save_freq 500", seconds=120),
     Program("deep-sdf", "shapes by DataParallel, their codes stay on the CPU: two parts a step, norms read an epoch",
-            "facebookresearch/DeepSDF", "train_deep_sdf.py -e examples/balls --batch_split 2",
+            "facebookresearch/DeepSDF", "train_deep_sdf.py -e examples/balls --batch_split 2", seconds=120,
             data={"data/SdfSamples": "shapes/SdfSamples",
                   **{f"examples/balls/{name}.json": f"shapes/{name}.json" for name in ("specs", "split")}}),
     # Pictures
@@ -575,8 +575,8 @@ PROGRAMS = (
             data={"store/datasets/MNIST": "mnist"}),
     Program("rbm", "a Boltzmann machine without gradients or an optimizer: nothing is read in a step; features",
             "GabrielBianconi/pytorch-rbm", "mnist_example.py", data={"data/mnist": "mnist"}),
-    Program("made", "masks made by NumPy and copied every 20 steps, in tests for each of four passes; tests first",
-            "karpathy/pytorch-made", "run.py -d {data}/binary_digits/digits.npz -q 500 -n 8 -r 20 -s 4"),
+    Program("made", "masks made by NumPy and copied every 20 steps, in tests for each of two passes; tests first",
+            "karpathy/pytorch-made", "run.py -d {data}/binary_digits/digits.npz -q 500 -n 8 -r 20 -s 2", seconds=120),
     Program("spiking", "spiking neurons: 50 passes a step, two reads after each step, a test an epoch",
             "fangwei123456/spikingjelly",
             "-m spikingjelly.activation_based.examples.lif_fc_mnist -T 50 -b 64 -epochs 5 -j 4 -data-dir {data}/mnist",
@@ -706,8 +706,9 @@ PROGRAMS = (
             environment={"PYTHONPATH": ".", "OMP_NUM_THREADS": "1"}, seconds=180),
     Program("tsp-attention", "tours by REINFORCE: a hundred reads and checks in a step's decoding, rollouts without",
             "wouterkool/attention-learn-to-route",
-            "run.py --graph_size 20 --baseline rollout --epoch_size 51200 --val_size 5000 --n_epochs 4 --no_tensorboard"
-            " --no_progress_bar", data={"tensorboard_logger.py": "silent_loggers/tensorboard_logger.py"}),
+            "run.py --graph_size 20 --baseline rollout --epoch_size 25600 --val_size 5000 --n_epochs 3 --log_step 25"
+            " --no_tensorboard --no_progress_bar",
+            data={"tensorboard_logger.py": "silent_loggers/tensorboard_logger.py"}, seconds=120),
     # Graphs
     Program("gat", "training on one graph, validates in each step", "pytorch/examples", "main.py --epochs 300",
             folder="gat", data={"gat/cora": "cora"}),

@@ -17,14 +17,15 @@ def line(warned: int, reported: float) -> dict[str, Any]:
     return {"file": "a.py", "line": 1, "warned": warned, "counted": reported, "reported": reported}
 
 
-def result(program: str, *lines: dict[str, Any], one_in: float = 1.0, bare: int = 0, ours: int = 0) -> dict[str, Any]:
+def result(program: str, *lines: dict[str, Any], one_in: float = 1.0, **statuses: int | str) -> dict[str, Any]:
     phases = [
         {"name": "start", "kind": "start", "steps": 0},
         {"name": "train", "kind": "train", "steps": 1200},
         {"name": "epoch end", "kind": "epoch end", "steps": 0},
     ]
     compared = {"lines": lines, "one_in": one_in, "phases": [*phases, *phases], "windows": ["rank 0 train 25-30 of 60"]}
-    return {"program": program, "compared": compared, "runs": {"bare": {"status": bare}, "profile": {"status": ours}}}
+    ended = {"bare": 0, "oracle": 0, "profile": 0, **statuses}
+    return {"program": program, "compared": compared, "runs": {mode: {"status": ended[mode]} for mode in ended}}
 
 
 def write(folder: Path, *results: dict[str, Any]) -> Path:
@@ -45,7 +46,7 @@ def test_totals_are_the_sums_of_the_rows(tmp_path: Path) -> None:
 
 
 def test_a_row_says_what_the_run_did(tmp_path: Path) -> None:
-    rows = read_rows([("H100", write(tmp_path / "one", result("mnist", line(1200, 1210.4), ours=1)))])
+    rows = read_rows([("H100", write(tmp_path / "one", result("mnist", line(1200, 1210.4), profile=1)))])
     cells = [cell.strip() for cell in rows[0].in_markdown().split("|")][1:-1]
     assert cells[0] == "mnist (pytorch/examples)" and cells[2:9] == ["H100", "1", "1", "0", "1,200", "1,210", "1"]
     assert cells[9:] == ["2 × train: 1,200", "train 25–29", "0→1"]
@@ -58,6 +59,12 @@ def test_of_a_program_that_ran_twice_the_last_counts_and_one_that_failed_alone_d
     assert [(row.program.name, row.device, row.sum_of("warned")) for row in rows] == [
         ("mnist", "H200", 2), ("vae", "H100", 1),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("mode", ["bare", "oracle", "profile"])
+def test_a_program_of_which_a_run_was_cut_has_no_row(tmp_path: Path, mode: str) -> None:
+    cut = result("mnist", line(2, 1), **{mode: "timeout"})
+    assert read_rows([("H100", write(tmp_path / "one", cut))]) == []
 
 
 def test_the_page_keeps_what_is_around_its_tables(tmp_path: Path) -> None:
