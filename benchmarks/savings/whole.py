@@ -2,11 +2,12 @@
 
 Each version runs in as many fresh processes as asked for. They start side by side and wait in their first steps; then
 one after the other, the versions in turn, runs its steps alone. After that the unpatched program is recorded, alone
-too.
+too, before the next program has its turns: when time is up, no more than one was timed and not recorded.
 """
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import shutil
@@ -27,6 +28,8 @@ from syncscope import Report
 TIMER = Path(__file__).parent / "timer"
 START_S, TURN_S, RECORD_S = 90.0, 25.0, 75.0
 """Seconds that processes may take to get to their first steps, one for its turn, and a recording."""
+TIMED_S = 4.0
+"""Seconds after which a process has timed enough: processes differ by more than the stretches of one."""
 
 
 @dataclass
@@ -88,8 +91,8 @@ def start(one: Patched, place: Place, processes: int) -> Timing:
     for number in range(processes):
         for version, copy in copies.items():
             name = f"{version}.{number}"
-            plan = {"folder": str(timing.folder), "name": name}
-            plan |= {"gate": one.gate, "settle": one.settle, "timed": one.timed, "part": one.part}  # type: ignore[dict-item]
+            plan = {"folder": str(timing.folder), "name": name, "seconds": TIMED_S}
+            plan |= {"gate": one.gate, "settle": one.settle, "timed": one.timed, "part": one.part}
             variables = dict(environment(program, "bare", place, copy, timing.folder, None))
             variables["PYTHONPATH"] = os.pathsep.join([str(TIMER), variables["PYTHONPATH"]])
             variables["SAVINGS_TIMER"] = json.dumps(plan)
@@ -193,14 +196,13 @@ def prove(wanted: Iterable[Patched], place: Place, out: Path, processes: int, at
             for timing in timings:
                 take_turns(timing)
                 print(_kept(timing, out), flush=True)
+                one = timing.one
+                if (out / one.pair.name / "trace.timings.json").exists() and time.monotonic() < deadline:
+                    print(f"{one.pair.name:32} {record(one, place, out / one.pair.name / 'trace.json.gz')}", flush=True)
         finally:
             for timing in timings:
                 for process in timing.processes.values():
                     stop(process)
-        for timing in timings:
-            one = timing.one
-            if (out / one.pair.name / "trace.timings.json").exists() and time.monotonic() < deadline:
-                print(f"{one.pair.name:32} {record(one, place, out / one.pair.name / 'trace.json.gz')}", flush=True)
 
 
 def _kept(timing: Timing, out: Path) -> str:
@@ -214,6 +216,7 @@ def _kept(timing: Timing, out: Path) -> str:
     return f"{name:32} before {found['before_ms']} after {found['after_ms']}"
 
 
+@functools.cache
 def _machine() -> dict[str, str]:
     asked = "import torch; print(torch.cuda.get_device_name() if torch.cuda.is_available() else 'none')"
     told = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=False)

@@ -15,6 +15,7 @@ from syncscope.estimate.gradients import spread_over_backward
 from syncscope.estimate.idle import AT_MOST, cause_question, launch_in_time
 from syncscope.estimate.masks import without_indices
 from syncscope.estimate.study import Study
+from syncscope.estimate.trips import without_making
 from syncscope.estimate.waiting import without_call
 from syncscope.rules import BY_CODE, Hit
 from syncscope.rules.base.collective_advice import is_made_cheaper
@@ -71,15 +72,15 @@ def remove_wait(study: Study, hit: Hit) -> Question:
     return combine([read, copies, explicit, without_call(study, [*explicit], [*read, *explicit])])
 
 
-def remove_read(study: Study, hit: Hit) -> Question:
+def remove_read(study: Study, hit: Hit, *, picks: int = 0) -> Question:
     """Neither the wait nor the small copy that it reads, nor what makes a condition, or finds a range, that only this
-    reads."""
+    reads; nor as many ``picks`` of what is read."""
     copies, items = study.copies(hit)
     waits, read = study.waits(hit), items[copies.bytes <= SMALL_READ].tolist()
     edits = {item: Edit(free=True) for item in waits}
     edits |= {item: Edit(own=0.0, gone=True, free=True) for item in read}
     made = without_conditions(study, hit) | without_extremes(study, hit)
-    return combine([edits | made, without_call(study, read, waits)])
+    return combine([edits | made, without_call(study, read, waits, ops=1 + picks)])
 
 
 def keep_shape(study: Study, hit: Hit) -> Question:
@@ -191,11 +192,12 @@ def _share(of: float, whole: float) -> float:
     return round(of / max(whole, of), 3)
 
 
-def keep_on_device(study: Study, hit: Hit) -> Edits:
-    """Neither the copies nor their waits: the data stay on the device."""
+def keep_on_device(study: Study, hit: Hit) -> Question:
+    """Neither the copies nor their waits, nor what the host makes between them: the data stay on the device."""
     copies, items = study.copies(hit)
     edits = {item: Edit(own=0.0, free=True) for item in (*study.waits(hit), *study.completing(copies))}
-    return edits | {item: Edit(own=0.0, free=True, gone=True) for item in items.tolist()}
+    edits |= {item: Edit(own=0.0, free=True, gone=True) for item in items.tolist()}
+    return combine([edits, without_making(study, items[copies.direction == "HtoD"].tolist())])
 
 
 def remove_allocation(study: Study, hit: Hit) -> Edits:

@@ -116,6 +116,17 @@ class Study(msgspec.Struct, frozen=True, dict=True):
         """The items of the waits that a finding speaks of."""
         return self.items(self.timeline.waits.call[sorted(hit.waits)])
 
+    def calls_before(self, item: int) -> list[int]:
+        """The items of the same thread right before one, in order, that launch nothing and wait for nothing."""
+        items = self.program.items
+        found: list[int] = []
+        for before in range(item - 1, -1, -1):
+            if items.chain[before] == items.chain[item]:
+                if items.mark[before] or items.wait[before] or items.stream[before] >= 0:
+                    break
+                found.append(before)
+        return found[::-1]
+
     def copies(self, hit: Hit) -> tuple[Copies, Ints]:
         """The copies that a finding speaks of, those of its waits too, and the item that launched each; only those
         launched inside the steps."""

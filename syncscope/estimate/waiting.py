@@ -21,10 +21,11 @@ half of 40 recordings whose step the device does not bound, a wait was worth 9 Â
 calls."""
 
 
-def without_call(study: Study, first: Sequence[int], waits: Sequence[int]) -> Edits:
-    """The edits by which the host neither gets to the ``first`` calls of some waits nor back from the ``waits``."""
+def without_call(study: Study, first: Sequence[int], waits: Sequence[int], *, ops: int = 1) -> Edits:
+    """The edits by which the host neither gets to the ``first`` calls of some waits, each by so many ``ops``, nor back
+    from the ``waits``."""
     edits: Edits = {}
-    for items, most in ((first, BEFORE), (_following(study, waits), AFTER)):
+    for items, most in ((first, ops * BEFORE), (_following(study, waits), AFTER)):
         for item in items:
             left = _left(study, item, most)
             if left < 1 and not (item in edits and edits[item].pre <= left):

@@ -117,11 +117,37 @@ class TestTiming:
 
     def test_a_process_waits_for_its_turn_and_ends_when_its_steps_are_timed(self, tmp_path: Path) -> None:
         (tmp_path / "before.0.go").touch()
-        done = self.run(tmp_path, {"gate": 2, "settle": 3, "timed": 10, "part": 4})
+        done = self.run(tmp_path, {"gate": 2, "settle": 3, "timed": 10, "part": 4, "seconds": 60})
         assert done.returncode == 0 and "the end" not in done.stdout
         assert (tmp_path / "before.0.ready").exists()
         timing = whole.Timing(PATCHED[0], folder=tmp_path)
         assert timing.measured("before")[0] > 0
+
+    def test_a_process_that_has_timed_for_long_enough_ends(self, tmp_path: Path) -> None:
+        (tmp_path / "before.0.go").touch()
+        done = self.run(tmp_path, {"gate": 2, "settle": 3, "timed": 100_000, "part": 4, "seconds": 0})
+        assert done.returncode == 0 and "the end" not in done.stdout
+        assert whole.Timing(PATCHED[0], folder=tmp_path).measured("before")[0] > 0
+
+    def test_a_program_is_recorded_before_the_next_has_its_turns(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        did: list[str] = []
+
+        def kept(timing: whole.Timing, out: Path) -> str:
+            folder = out / timing.one.pair.name
+            folder.mkdir(parents=True)
+            (folder / "trace.timings.json").touch()
+            return "timed"
+
+        monkeypatch.setattr(whole, "start", lambda one, place, processes: whole.Timing(one))
+        monkeypatch.setattr(whole, "take_turns", lambda timing: did.append(f"times {timing.one.name}"))
+        monkeypatch.setattr(whole, "record", lambda one, place, target: did.append(f"records {one.name}"))
+        monkeypatch.setattr(whole, "_kept", kept)
+        first, second = PATCHED[:2]
+        place = Place(tmp_path, tmp_path, tmp_path / "work", Path.cwd())
+        whole.prove([first, second], place, tmp_path / "out", 5, 2, float("inf"))
+        assert did == [f"{does} {one.name}" for one in (first, second) for does in ("times", "records")]
 
     def test_stretches_hold_whole_steps(self) -> None:
         parts = {one.name: one.part for one in PATCHED}

@@ -239,6 +239,33 @@ def test_a_round_trip_stays_on_the_device() -> None:
     assert saved_us(one, changes) == pytest.approx(1000 - 882, abs=15)
 
 
+def computed_on_the_host(builder: TraceBuilder, at: float) -> None:
+    """A kernel whose result the host works on for 300 µs before it goes back."""
+    builder.launch("gemm", call=(at + 20, 5), runs=(at + 35, 200))
+    builder.copy("DtoH", call=(at + 40, 210), runs=(at + 236, 10), memory="pageable", bytes=4096)
+    builder.call("cudaStreamIsCapturing", at + 545, 1)
+    builder.copy("HtoD", call=(at + 550, 10), runs=(at + 555, 3), memory="pageable", bytes=4096)
+    builder.launch("gemm", call=(at + 580, 5), runs=(at + 590, 100))
+
+
+def test_what_the_host_makes_between_two_copies_of_a_round_trip_goes_with_them() -> None:
+    one = study(each_step(computed_on_the_host))
+    changes = asked(one, "CPY204", copies=frozenset(range(2 * STEPS)))
+    usual = one.usual_dispatch / 1000  # the device makes it: one op
+    copies = 250 - 45 + 10  # neither the wait in the first call nor the second call
+    assert saved_us(one, changes) == pytest.approx(300 - usual + copies, abs=5)
+
+
+def test_a_batch_that_is_loaded_in_a_round_trip_is_loaded_all_the_same() -> None:
+    def draw(builder: TraceBuilder, at: float) -> None:
+        computed_on_the_host(builder, at)
+        builder.entry("DataLoader", at + 260, at + 500, line(3, "next(batches)"))
+
+    one = study(each_step(draw))
+    changes = asked(one, "CPY204", copies=frozenset(range(2 * STEPS)))
+    assert {edit.pre for edit in changes.values()} == {1.0}
+
+
 def test_a_print_goes_with_its_kernels_and_its_host_work() -> None:
     def draw(builder: TraceBuilder, at: float) -> None:
         builder.launch("gemm", call=(at + 5, 5), runs=(at + 20, 300))

@@ -1,10 +1,10 @@
 """Times steps of an unmodified program: between two backwards, with the device idle at both ends.
 
-On ``PYTHONPATH``, with ``SAVINGS_TIMER`` set to JSON: ``folder``, ``name``, and ``gate``, ``settle`` and ``timed``,
-numbers of backwards. The process announces itself in ``NAME.ready`` after the first, waits for ``NAME.go``, goes on for
-the second, times the third, writes milliseconds for one to ``NAME.ms`` and ends. That is the median of stretches of
-``part`` backwards each: a stretch in which the host was at something else does not count. Without the variable nothing
-happens.
+On ``PYTHONPATH``, with ``SAVINGS_TIMER`` set to JSON: ``folder``, ``name``, ``seconds``, and ``gate``, ``settle`` and
+``timed``, numbers of backwards. The process announces itself in ``NAME.ready`` after the first, waits for ``NAME.go``,
+goes on for the second, times the third, writes milliseconds for one to ``NAME.ms`` and ends. That is the median of
+stretches of ``part`` backwards each: a stretch in which the host was at something else does not count. A process that
+has timed ``FEWEST`` of them ends when it has timed for so many ``seconds``. Without the variable nothing happens.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any
 
 PATIENCE_S = 400.0
+FEWEST = 4
+"""Stretches that are timed, however long they take."""
 
 
 def install(plan: dict[str, Any]) -> None:
@@ -27,7 +29,7 @@ def install(plan: dict[str, Any]) -> None:
     gate, part = plan["gate"], plan["part"]
     begin = gate + plan["settle"]
     end = begin + plan["timed"] // part * part
-    original, done, marks = torch.Tensor.backward, 0, list[Any]()
+    original, done, marks, enough = torch.Tensor.backward, 0, list[Any](), float("inf")
 
     def mark() -> Any:
         """Now, when the device gets here."""
@@ -42,7 +44,7 @@ def install(plan: dict[str, Any]) -> None:
         return later - early if isinstance(early, float) else early.elapsed_time(later)  # type: ignore[no-any-return]
 
     def backward(*values: Any, **options: Any) -> None:
-        nonlocal done
+        nonlocal done, enough
         original(*values, **options)
         done += 1
         if done in (gate, begin) and torch.cuda.is_available():
@@ -54,7 +56,8 @@ def install(plan: dict[str, Any]) -> None:
                 time.sleep(0.005)
         elif done >= begin and (done - begin) % part == 0:
             marks.append(mark())
-        if done == end:
+            enough = min(enough, time.monotonic() + plan["seconds"])
+        if done == end or (len(marks) > FEWEST and time.monotonic() > enough):
             if torch.cuda.is_available():
                 torch.cuda.synchronize()
             length = statistics.median(itertools.starmap(between, itertools.pairwise(marks))) / part
