@@ -181,6 +181,11 @@ class Place:
         if self.to_device is None:
             self.to_device = other.to_device
 
+    def become_like(self, copy: Place) -> None:
+        """It turns out to be the same copy as ``copy``, in another phase."""
+        self.name, self.to_device, self.pageable = copy.name, copy.to_device, copy.pageable
+        self.non_blocking = copy.non_blocking
+
     def waits(self, phase: int, most_steps: int, sampled: Sampled = EVERY_STEP) -> CountedWait | None:
         """This place in a recording; ``None`` where nothing was counted. It had waits in ``most_steps`` at most."""
         told = self._told(sampled)
