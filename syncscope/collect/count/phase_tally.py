@@ -61,8 +61,6 @@ class PhaseTally(Weights):
         self.warned: dict[int, Place] = {}
         self.called: dict[Key, Place] = {}
         self.begin()
-        if not self.stepless and not phase.steps:
-            self.weigh_itself()  # what is made once is made in the first step of all
         self.time_ns = 0
         self.counted_ns = 0
         self.cost_ns = 0.0
@@ -197,15 +195,15 @@ class PhaseTally(Weights):
             of_lasting=self._lasting_parts.scale(*lasting_ns),
             lasting_step=self.lasting_step,
             of_seen=self._of_seen(here * counting),
+            first=self.first if self.counted_steps + here * counting > 1 else None,
         )
 
     def _of_seen(self, here: int) -> float:
         """How many times as many steps there are as were seen, where none that was counted stands for those that were
-        missed: they are like the ones that were seen, if only the first of all. So many are ``here`` since the last
-        block, and counted."""
+        missed: they are like the ones that were seen. So many are ``here`` since the last block, and counted."""
         alone = self._alone + here * (self._step_weight == ITSELF)
         seen = self.parts + alone + (self.lasting_step is not None and not here)
-        if not seen or self.counted_steps + here > alone:
+        if not self.told_at_begin or not seen or self.counted_steps + here > alone:
             return 1.0
         return max((self.phase.steps - self.first) / seen, 1.0)
 

@@ -50,6 +50,9 @@ class Sampled(NamedTuple):
     """... of which this one is under way."""
     of_seen: float = 1.0
     """Where no step stands for others: so many times as many steps there were as were counted, whole or in part."""
+    first: int | None = None
+    """The first step of all, where others were counted as well: what waits in it alone is made once, and stands for
+    nothing."""
 
 
 class _Told(NamedTuple):
@@ -254,6 +257,8 @@ class Place:
         alone = self.alone + now * (self.weight == ITSELF)
         seen = count - alone
         estimate = sampled.share * (seen + sampled.beside * (weighted - seen)) + alone
+        if self.first_step == self.step == sampled.first:
+            estimate = float(count)
         if not steps or sampled.spread <= 0:
             return estimate, 0.0
         squares = weighted + self.squares + now * (now - 1) * self.weight
