@@ -192,6 +192,8 @@ class PhaseTally(Weights):
         lasting_ns = self._without_cost() if self.lasting_step is not None else (0.0, 0.0)
         return told._replace(
             of_cut=self._cut_parts.scale(),
+            tried=max(self.counted_steps + here * counting - self._alone, 0) + self.parts,
+            cut=self.parts,
             of_lasting=self._lasting_parts.scale(*lasting_ns),
             lasting_step=self.lasting_step,
             of_seen=self._of_seen(here * counting),
