@@ -302,8 +302,7 @@ class RunCount:
     def _detach_signals(self) -> None:
         if self.signals is not None:  # after the counter: both replace the same methods of PyTorch
             self.signals.detach()
-            if self.signals.failure:
-                self.notes.append(self.signals.failure)
+            self.notes += [note for note in (self.signals.failure, self.signals.note) if note]
 
     def _leave_device(self) -> None:
         if self._device is not None:

@@ -95,7 +95,7 @@ def test_every_kind_of_wait_has_its_line(tmp_path: Path) -> None:
             "h = x.cpu()",
         ]
     )
-    program = loop(body)
+    program = loop(body, steps=60)  # the window with ops comes last
     done = profile(tmp_path, program)
     assert done.returncode == 0, done.stderr
     assert "synchronizing" not in done.stderr

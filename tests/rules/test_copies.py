@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from syncscope.schema.findings import Finding
-from tests.builders import TraceBuilder
+from tests.builders import TID, TraceBuilder
 from tests.rules.scenes import blind, chain, findings, line, lines_of, waiting
 
 COPY = line(17, "x.to(device, non_blocking=True)")
@@ -184,12 +184,13 @@ class TestPinThenCopy:
 
 
 class TestSmallCopies:
-    def scene(self, many: int, *, size: int = 1024, steps: int = 2, lines: int = 1) -> TraceBuilder:
-        """Steps of 2 ms with ``many`` pinned copies each, spread over ``lines`` lines."""
+    def scene(self, many: int, *, size: int = 1024, steps: int = 2, lines: int = 1, threads: int = 1) -> TraceBuilder:
+        """Steps of 2 ms with ``many`` pinned copies each, spread over ``lines`` lines and ``threads``."""
         builder = TraceBuilder().recording(*(2000 * i for i in range(steps + 1)))
         for start in range(0, 2000 * steps, 2000):
             for number in range(many):
                 at = start + 20 * number
+                builder.on(TID + number % threads)
                 builder.entry("Tensor.to", at, at + 18, line(13 + number % lines, "x.to('cuda', non_blocking=True)"))
                 builder.copy("HtoD", call=(at + 2, 5), runs=(at + 9, 2), bytes=size)
         return builder
@@ -203,8 +204,8 @@ class TestSmallCopies:
 
     @pytest.mark.parametrize(
         "scene",
-        [{"many": 7}, {"many": 8, "size": 1 << 17}, {"many": 14, "lines": 2}],
-        ids=["few", "large", "two lines"],
+        [{"many": 7}, {"many": 8, "size": 1 << 17}, {"many": 14, "lines": 2}, {"many": 14, "threads": 2}],
+        ids=["few", "large", "two lines", "two threads"],
     )
     def test_others_are_not(self, scene: dict[str, int]):
         assert findings(self.scene(**scene), "CPY203") == []

@@ -203,7 +203,7 @@ class PhaseBook:
         phase.called_from = None
         if phase.owned == phase.times:  # what came behind the owner's last call is no second caller
             phase.seen.pop(phase.source, None)
-        phase.times += 1
+        phase.times += not phase.one_by_one
 
     def _enter(self, phase: Phase) -> None:
         before = self.current

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+import threading
 from types import CodeType, FrameType
 
 from syncscope.collect.paths import OURS, Paths
@@ -15,6 +17,12 @@ MAX_DEPTH = 512
 """Frames looked at."""
 
 MAX_CODES = 20_000
+
+SERVING = tuple(
+    os.path.join(os.path.dirname(os.__file__), *parts, "")
+    for parts in (("asyncio",), ("concurrent", "futures"), ("multiprocessing",))
+)
+"""Where Python runs what it is given, again and again, also on the main thread."""
 
 
 class Kept:
@@ -105,7 +113,8 @@ class Nests:
         return None
 
     def read(self, frame: FrameType | None) -> Nest:
-        """The nest of ``frame``, from the innermost frame out to the outermost of the user's."""
+        """The nest of ``frame``, from the innermost frame out to the outermost of the user's; or the loop that calls
+        the user's code for each request, where no other is around."""
         nest = Nest()
         users: list[tuple[CodeType, int, int, str]] = []
         after_user = 0
@@ -128,7 +137,12 @@ class Nests:
             nest.path.append((id(frame), lasti))
             frame = frame.f_back
         if users:  # else a program without a file of the user's: all of it counts
-            del nest.loops[after_user:], nest.frames[after_user:], nest.through[after_user:]
+            kept_loops = slice(0, after_user)
+            if not after_user and nest.loops and _serves(nest.loops[-1].code):
+                users[-1] = (*users[-1][:2], 1, users[-1][3])
+                kept_loops = slice(-1, None)
+            nest.loops, nest.frames = nest.loops[kept_loops], nest.frames[kept_loops]
+            nest.through = nest.through[kept_loops]
             nest.here = users[0][:2]
         nest.user = [_user_of(number, users) for number in range(len(nest.loops))]
         return nest
@@ -142,6 +156,14 @@ class Nests:
                 nest.loops.append(loop)
                 nest.frames.append(id(frame))
                 nest.through.append(kept.generator)
+
+
+def _serves(code: CodeType) -> bool:
+    """Whether the outermost loop of a library, which ``code`` runs with nothing of the user's around it, calls what is
+    the user's for each request or task: on a worker thread, in a worker process, or as the loop of a server."""
+    if threading.get_ident() != threading.main_thread().ident:
+        return True
+    return code.co_filename.startswith(SERVING) and "ipykernel" not in sys.modules  # which runs each cell in its loop
 
 
 def _is_forward(code: CodeType) -> bool:

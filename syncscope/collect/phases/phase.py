@@ -108,6 +108,9 @@ class Phase:
     evaluates: bool = False
     """Its optimiser evaluates a closure many times in a step of its own, and each time is a step."""
     steps: int = 0
+    one_by_one: bool = False
+    """It makes one step each time, again and again, in a program that does nothing else: each request of a server, say,
+    is found in a list of routes. All of them are one time."""
     times: int = 0
     time_ns: int = 0
     in_every_step_of: Phase | None = None

@@ -145,6 +145,11 @@ class Signals:
         self._closures.forget()
         self._compiled.forget()
 
+    @property
+    def note(self) -> str | None:
+        """What a reader must know of the threads that make the steps."""
+        return self._followed.note
+
     def look_wider(self) -> None:
         """Look at all modules again, if it is time. From any thread."""
         if self._watching:

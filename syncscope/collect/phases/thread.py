@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import threading
+from typing import Literal
 
 from syncscope.collect.phases.tracker import PhaseTracker
 from syncscope.collect.sites.threads import live_threads
+
+TRIES = 64
+"""Calls of other threads, before one of them is followed instead of one that is not the main thread either."""
+
+MOST = 1_000
 
 
 class FollowedThread:
@@ -19,6 +25,19 @@ class FollowedThread:
         self._tracker = tracker
         self.trains = False
         """An optimiser stepped on it."""
+        self.others: set[int] = set()
+        """Threads that called modules while another one was followed that is not the main thread, ``MOST`` at most."""
+        self._tries = 0
+
+    @property
+    def note(self) -> str | None:
+        """What a reader must know of the steps where several threads make them."""
+        if self.ident == self._main or not self.others:
+            return None
+        return (
+            f"Steps are those of one thread. {len(self.others)} more call modules, and what they wait for is counted in"
+            " its steps too: frequencies a step are of all of them together."
+        )
 
     def optimizer_stepped(self) -> bool:
         """An optimiser stepped, on any thread. Returns whether it is to be told: not that of a further thread."""
@@ -38,12 +57,25 @@ class FollowedThread:
         """Another thread calls a module or takes a batch. Returns whether that one is followed from now on."""
         here, gone = threading.get_ident(), self.ident not in live_threads
         idle = not any(phase.loop is not None for phase in self._tracker.phases)
-        if not _is_pythons(here) or not (gone or (not self.trains and (here == self._main or idle))):
+        if not _is_pythons(here):
             return False
+        if not (gone or (not self.trains and (here == self._main or idle))):
+            return self._is_beside(here)
+        if self._main not in (here, self.ident) and not gone:  # threads of a pool call in turn
+            self._tries += 1
+            if self._tries < TRIES:
+                return self._is_beside(here)
         self._follow(here)
         return True
 
+    def _is_beside(self, here: int) -> Literal[False]:
+        if self._main not in (here, self.ident) and len(self.others) < MOST:
+            self.others.add(here)
+        return False
+
     def _follow(self, ident: int) -> None:
+        self._tries = 0
+        self.others.discard(ident)
         self.ident = ident
         self._tracker.follow(ident)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from syncscope.collect.paths import Paths, project_root
 from syncscope.collect.phases.book import MAX_LOOPS, QUIET, Listener
-from syncscope.collect.phases.choice import PATIENCE, Event, PhaseChoice
+from syncscope.collect.phases.choice import PATIENCE, ROLLS, Event, PhaseChoice
 from syncscope.collect.phases.decision import Decision, Where
 from syncscope.collect.phases.ends import LoopEnd, Over
 from syncscope.collect.phases.nests import Nest, Nests
@@ -432,10 +432,17 @@ class PhaseTracker(PhaseChoice):
             after = self._trains[-1] if self._trains else None
         if after is not None and after.kind == "train" and (after.ended or self._is_between(phase, after)):
             after = self._pseudo_phase("epoch end")
-        if after is None and phase.kind == "evaluate":
+        if after is None and phase.kind == "evaluate" and not self._is_one_by_one(phase):
             after = self.phases[0]  # the training has not begun: an agent may act at random for long
         if after is not None:
             self._enter(after)
+
+    @staticmethod
+    def _is_one_by_one(phase: Phase) -> bool:
+        """Whether its loop, which ends after a step each time, is not what goes on: what is between belongs to it."""
+        if phase.times >= ROLLS and 2 * phase.steps <= 3 * phase.times:  # a later frame may be taken for the last one
+            phase.one_by_one, phase.times = True, 1
+        return phase.one_by_one
 
     @staticmethod
     def _is_between(evaluation: Phase, train: Phase) -> bool:

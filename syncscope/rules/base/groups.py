@@ -92,11 +92,14 @@ class Group(msgspec.Struct, frozen=True):
 
     @property
     def many_small(self) -> bool:
-        """Whether these are small copies, and many of them a step: one copy of them all would do."""
-        copy = self.inside.copy
-        size = self.timeline.copies.bytes[copy[copy >= 0]]
-        known = len(size) and (size >= 0).all()
-        return bool(self.steps and known and len(size) >= MANY * self.steps and size.mean() <= SMALL)
+        """Whether these are small copies, and one thread makes many of them a step: one copy of them all would do. The
+        threads of a server, which each make a few, have nothing to join."""
+        copies = self.inside.take(self.inside.copy >= 0)
+        size = self.timeline.copies.bytes[copies.copy]
+        if not self.steps or not len(size) or (size < 0).any():
+            return False
+        most = np.unique(copies.tid, return_counts=True)[1].max()
+        return bool(most >= MANY * self.steps and size.mean() <= SMALL)
 
     @property
     def copies_one_value(self) -> bool:

@@ -220,3 +220,34 @@ def test_an_evaluation_in_one_call_after_a_long_round_is_one(run: Any, steps: in
         (recorded,) = (phase for phase in run.tracker.recorded() if phase.kind == "evaluate")
         assert (recorded.times, recorded.steps) == (3, 0)
         assert recorded.function is not None and recorded.function.endswith("evaluate")
+
+
+def test_a_loop_that_ends_after_one_step_each_time_is_not_what_goes_on(run: Any) -> None:
+    """As where a server looks for the handler of each request, or tries a call up to three times."""
+    net = model().eval()
+    places = []
+
+    def try_call() -> Any:
+        for _ in range(3):
+            return net(X)
+
+    for _ in range(30):
+        places.append(run.here())
+        try_call()
+    assert run.steps == {"evaluate": 30}
+    assert places[8:] == ["evaluate"] * 22 and run.phase("evaluate").times == 1
+
+
+def test_evaluations_of_one_batch_are_each_one_before_a_training(run: Any) -> None:
+    net = model().eval()
+    places = []
+
+    def evaluate() -> None:
+        for x in loader(2):
+            net(x)
+
+    for _ in range(12):
+        evaluate()
+        places.append(run.here())
+    assert run.steps == {"evaluate": 24} and run.phase("evaluate").times == 12
+    assert places == ["start"] * 12

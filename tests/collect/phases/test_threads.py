@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 torch = pytest.importorskip("torch", reason="the hooks are PyTorch's")
 
-from tests.collect.phases.following import X, learn, loader, model, sgd  # noqa: E402
+from tests.collect.phases.following import X, following, learn, loader, model, sgd  # noqa: E402
 
 
 def on_a_thread(work: Callable[[], object]) -> None:
@@ -138,3 +141,66 @@ def test_inference_on_a_worker_thread_is_followed(run: Any) -> None:
 
     on_a_thread(serve)
     assert run.steps == {"evaluate": 6}
+
+
+def test_each_request_of_a_pool_is_a_step(run: Any) -> None:
+    net = model().eval()
+
+    def handle(number: int) -> str:
+        with torch.no_grad():
+            net(X)
+        return str(run.here())
+
+    with ThreadPoolExecutor(1) as pool:
+        places = list(pool.map(handle, range(8)))
+    assert run.steps == {"evaluate": 8}
+    assert places[2:] == ["evaluate"] * 6
+    assert run.phase("evaluate").user_code is handle.__code__
+    assert run.signals.note is None
+
+
+def test_of_the_threads_of_a_pool_one_is_followed(run: Any) -> None:
+    net, turns = model().eval(), threading.Barrier(3)
+
+    def handle(number: int) -> int:
+        turns.wait(30)  # each thread has one
+        net(X)
+        return threading.get_ident()
+
+    with ThreadPoolExecutor(3) as pool:
+        threads = list(pool.map(handle, range(30)))
+    assert len(set(threads)) == 3
+    assert run.steps == {"evaluate": 10} and run.phase("evaluate").times == 1
+    assert run.signals.note is not None and "2 more call modules" in run.signals.note
+
+
+def test_a_training_comes_before_the_requests_of_a_pool(run: Any) -> None:
+    net, other = model(), model().eval()
+    optimizer = sgd(net)
+    with ThreadPoolExecutor(1) as pool:
+        list(pool.map(lambda _: other(X), range(5)))
+        for x in loader(6):
+            learn(net, optimizer, x)
+            pool.submit(other, X).result()
+    assert run.steps == {"evaluate": 5, "train": 6}
+
+
+APP = """
+async def handle(net, x):
+    net(x)
+"""
+
+
+def test_each_request_of_an_event_loop_is_a_step(tmp_path: Path) -> None:
+    """A library runs the loop, with nothing of the user's around it, as in ``-m uvicorn app:app``."""
+    app: dict[str, Any] = {}
+    exec(compile(APP, str(tmp_path / "app.py"), "exec"), app)
+    net = model().eval()
+
+    async def serve() -> None:
+        for _ in range(6):
+            await asyncio.create_task(app["handle"](net, X))
+
+    with following(root=tmp_path) as followed:
+        asyncio.run(serve())
+    assert followed.steps == {"evaluate": 6}
