@@ -128,10 +128,12 @@ class Counter(Counted):
         state = self.tally.phases.get(phase.number) or self.tally.of(phase)
         left = state.sampling.left - (phase.steps - state.since)
         until_last = state.stays.until_last(phase.steps)
-        if (left <= 0 or until_last == 0) and not self._suspended:
-            self._next_block(state, state.stays.span(phase.steps) if until_last == 0 else 0)
+        begins = phase.times != state.times
+        alone = state.stays.span(phase.steps) if until_last == 0 else begins and self._count_first(state)
+        if (left <= 0 or alone) and not self._suspended:
+            self._next_block(state, alone)
             left = state.sampling.left
-        elif phase.times != state.times:
+        elif begins:
             self._watch_end()
         state.times = phase.times
         return max(min(left, until_last or left) - 1, 0)
@@ -142,7 +144,10 @@ class Counter(Counted):
             return
         self._settle()
         if before.number in self.tally.phases:
-            self.tally.phases[before.number].leave(after.number, self._mark, self._account.prices, self._paused)
+            account = self._account
+            self.tally.phases[before.number].leave(
+                after.number, self._mark, account.prices, self._paused, account.rare_left_ns
+            )
         self._tail = self._ending
         self._state = self.tally.of(after)
         if self._suspended:
@@ -281,7 +286,7 @@ class Counter(Counted):
 
     def _next_block(self, state: PhaseTally, last: int = 0) -> None:
         """Close a block of steps, and choose whether the next one is counted. ``last``: so many steps begin, one of
-        them the last of a stay. They are counted whatever was chosen."""
+        them the last of a stay or its first. They are counted whatever was chosen."""
         begin = self._clock()
         self._settle()
         self._tail &= state is not self._state
@@ -310,6 +315,12 @@ class Counter(Counted):
         in_the_way = self._paused or (sampling.out and not sampling.on)
         if in_the_way and self._choice.passing_ns + sampling.left * sampling.averages.gate > 2 * account.prices.out:
             self._switch.take_out(for_window=self._suspended)
+
+    def _count_first(self, state: PhaseTally) -> bool:
+        """A stay in the phase of ``state`` begins with the step that begins now. Returns whether to count it by itself:
+        a prompt is read in the first step of a generation, and in no other one."""
+        account = self._account
+        return state.begins_stay(self._clock(), account.prices, self._paused, account.rare_left_ns)
 
     def _count_rest(self, state: PhaseTally) -> bool:
         """The program is back in the midst of a step, after an evaluation, say. Count the rest of it by itself: what is

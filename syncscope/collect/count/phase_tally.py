@@ -82,6 +82,8 @@ class PhaseTally(Weights):
         """The latest step whose rest was counted by itself, ..."""
         self._rest_ns = self._rest_before_ns = 0
         """... and when that began, and for the step before it."""
+        self._stay_of, self._stay_ns = 0, -1
+        """The step with which the last stay began, where steps are told when they begin, and when that was."""
         self.cut = False
         """Counting stopped in the middle of a step, because it came to cost too much."""
 
@@ -112,16 +114,33 @@ class PhaseTally(Weights):
         saved = max(CAP * length - self.sampling.averages.following, FLOOR * length)
         return max(math.ceil(min(saved_ns / saved, LOOK_NS / length)), 1)
 
-    def leave(self, follower: int, now_ns: int, prices: Prices, paused: bool) -> None:
+    def leave(self, follower: int, now_ns: int, prices: Prices, paused: bool, spare_ns: float) -> None:
         """The program leaves the phase for the one with the number ``follower``. ``paused``: counting has stopped, also
-        for phases of which all steps are counted."""
-        sampling = self.sampling
+        for phases of which all steps are counted. ``spare_ns`` is left for what is rare."""
 
         def affords(steps: int, round_ns: int) -> bool:
-            needed = paused or sampling.counts_last or sampling.one_in > 1
-            return needed and sampling.affords_last(steps, round_ns, prices)
+            return self._is_drawn(paused) and self._affords(steps, 1, round_ns, prices, spare_ns)
 
         self.stays.leave(self.phase.steps, follower, now_ns, affords)
+
+    def begins_stay(self, now_ns: int, prices: Prices, paused: bool, spare_ns: float) -> bool:
+        """A stay begins with the step that begins now. Returns whether that is to be counted by itself: where steps are
+        left out, are told when they begin, and are so many in a stay that its first one is unlike the others."""
+        steps, passed_ns, first = self.phase.steps - self._stay_of, now_ns - self._stay_ns, self._stay_ns < 0
+        self._stay_of, self._stay_ns = self.phase.steps, now_ns
+        many = self.told_at_begin and not first and steps >= FEWEST
+        return many and self._is_drawn(paused) and self._affords(1, 1, passed_ns, prices, spare_ns)
+
+    def _is_drawn(self, paused: bool) -> bool:
+        """Whether steps are left out. ``paused``: counting has stopped."""
+        return paused or self.sampling.counts_last or self.sampling.one_in > 1
+
+    def _affords(self, steps: int, share: float, round_ns: int, prices: Prices, spare_ns: float) -> bool:
+        """Whether ``steps`` that come once in ``round_ns`` may be counted by themselves, and not drawn. That may take
+        ``share`` of ``LAST``. Where it comes seldom, it may also take a part of ``spare_ns``, which is left for what is
+        rare."""
+        spare_ns = SELDOM_PART * spare_ns if round_ns >= SELDOM_NS else 0.0
+        return self.sampling.last_price(steps, prices) <= max(share * LAST * round_ns, spare_ns)
 
     def comes_back(self) -> bool:
         """The program is back in the midst of a step. Returns whether it comes back in so many steps that such a step
@@ -132,12 +151,9 @@ class PhaseTally(Weights):
 
     def affords_rest(self, share: float, now_ns: int, prices: Prices, spare_ns: float) -> bool:
         """Whether the rest of the step that is under way may be counted by itself from ``now_ns`` on. That may take
-        ``share`` of what the last steps of stays may, since the rest of an earlier step was. Where it comes seldom, it
-        may also take a part of ``spare_ns``, which is left for what is rare."""
+        ``share`` of what the last steps of stays may, since the rest of an earlier step was."""
         before_ns = self._rest_before_ns if self._rest_of == self.phase.steps else self._rest_ns
-        passed_ns = now_ns - before_ns
-        spare_ns = SELDOM_PART * spare_ns if passed_ns >= SELDOM_NS else 0.0
-        return self.sampling.last_price(1, prices) <= max(share * LAST * passed_ns, spare_ns)
+        return self._affords(1, share, now_ns - before_ns, prices, spare_ns)
 
     def begin_rest(self, now_ns: int) -> None:
         """The rest of the step that is under way is counted by itself, perhaps not for the first time."""
@@ -159,6 +175,7 @@ class PhaseTally(Weights):
         self.forget_weights()
         self.stays.begin_again(self.phase.steps)
         self._back_at, self._rest_of = -FEWEST, -1
+        self._stay_of, self._stay_ns = 0, -1
         self.begin()
         for place in self.places:
             place.begin_again()
@@ -175,9 +192,12 @@ class PhaseTally(Weights):
         lasting_ns = self._without_cost() if self.lasting_step is not None else (0.0, 0.0)
         return told._replace(
             of_cut=self._cut_parts.scale(),
+            tried=max(self.counted_steps + here * counting - self._alone, 0) + self.parts,
+            cut=self.parts,
             of_lasting=self._lasting_parts.scale(*lasting_ns),
             lasting_step=self.lasting_step,
             of_seen=self._of_seen(here * counting),
+            first=self.first if self.counted_steps + here * counting > 1 else None,
         )
 
     def _of_seen(self, here: int) -> float:

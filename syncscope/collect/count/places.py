@@ -44,12 +44,19 @@ class Sampled(NamedTuple):
     """A phase without steps lasted so many times as long as it was counted."""
     of_cut: float = 1.0
     """Steps in which counting stopped were so many times as long as what was counted of them."""
+    tried: int = 0
+    """So many steps were counted whole or until counting stopped in them, ..."""
+    cut: int = 0
+    """... the latter so many. Steps that were left out are like all of them: what is dear is seldom counted whole."""
     of_lasting: float = 1.0
     """The same of steps that last, ..."""
     lasting_step: int | None = None
     """... of which this one is under way."""
     of_seen: float = 1.0
     """Where no step stands for others: so many times as many steps there were as were counted, whole or in part."""
+    first: int | None = None
+    """The first step of all, where others were counted as well: what waits in it alone is made once, and stands for
+    nothing."""
 
 
 class _Told(NamedTuple):
@@ -181,6 +188,11 @@ class Place:
         if self.to_device is None:
             self.to_device = other.to_device
 
+    def become_like(self, copy: Place) -> None:
+        """It turns out to be the same copy as ``copy``, in another phase."""
+        self.name, self.to_device, self.pageable = copy.name, copy.to_device, copy.pageable
+        self.non_blocking = copy.non_blocking
+
     def waits(self, phase: int, most_steps: int, sampled: Sampled = EVERY_STEP) -> CountedWait | None:
         """This place in a recording; ``None`` where nothing was counted. It had waits in ``most_steps`` at most."""
         told = self._told(sampled)
@@ -227,7 +239,7 @@ class Place:
             of_cut, variance = _of_parts(self.cut, sampled.of_cut, variance)
             estimate += of_cut
         elif self.cut > estimate:  # steps that are too dear to be counted whole are told by their parts
-            estimate, variance = _of_parts(self.cut, sampled.of_cut, variance + (self.cut - estimate) ** 2)
+            estimate, variance = self._with_cut(estimate, variance, sampled)
         if lasting:
             of_lasting, variance = _of_parts(lasting, sampled.of_lasting, variance)
             count, estimate = count + lasting, estimate + of_lasting
@@ -237,6 +249,16 @@ class Place:
         if not count:
             return _Told(self.cut, self.cut_steps, estimate, variance, self.blocked_ns)
         return _Told(count, steps, estimate, variance, self.blocked_ns * count // (count + self.cut))
+
+    def _with_cut(self, estimate: float, variance: float, sampled: Sampled) -> tuple[float, float]:
+        """Waits in all steps, where whole ones tell ``estimate`` and those in which counting stopped tell more. Where
+        most steps were missed, they are like both."""
+        of_cut, of_parts = _of_parts(self.cut, sampled.of_cut, (self.cut - estimate) ** 2)
+        tried = max(sampled.tried, 1)
+        missed = (sampled.all_steps or 0) / tried - 1
+        whole, scale = 1 - sampled.cut / tried, max(missed, 1.0)  # their time has some of what was missed in it
+        unlike = (scale - 1) * of_cut  # as little is known of this as of how many steps were cut
+        return whole * estimate + scale * of_cut, whole**2 * variance + scale**2 * of_parts + unlike**2
 
     def _estimate(self, now: int, sampled: Sampled) -> tuple[float, float]:
         """Waits in all steps, ``now`` in the last one, and the variance of this number.
@@ -249,6 +271,8 @@ class Place:
         alone = self.alone + now * (self.weight == ITSELF)
         seen = count - alone
         estimate = sampled.share * (seen + sampled.beside * (weighted - seen)) + alone
+        if self.first_step == self.step == sampled.first:
+            estimate = float(count)
         if not steps or sampled.spread <= 0:
             return estimate, 0.0
         squares = weighted + self.squares + now * (now - 1) * self.weight

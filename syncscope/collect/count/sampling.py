@@ -61,7 +61,8 @@ class whose attributes changed a thousand times loses its cache for attributes."
 
 
 LAST = 0.001
-"""The share of the time that may go into counting the last step of each stay in a phase, besides drawn ones."""
+"""The share of the time that may go into counting the last step of each stay in a phase, and as much into its first
+one, besides drawn steps."""
 
 FEW_RUNS = 5
 """Runs of counted steps that are compared with the steps around them before that is believed."""
@@ -201,13 +202,8 @@ class Sampling:
         else:
             self.on, self.left = True, self._together
 
-    def affords_last(self, steps: int, round_ns: float, prices: Prices) -> bool:
-        """Whether the last ``steps`` of a stay may be counted by themselves, and not drawn. Stays come every
-        ``round_ns``."""
-        return self.last_price(steps, prices) <= LAST * round_ns
-
     def last_price(self, steps: int, prices: Prices) -> float:
-        """What it costs to count the last ``steps`` of a stay by themselves, in ns."""
+        """What it costs to count the first step of a stay or its last ``steps`` by themselves, in ns."""
         return (self._last_ns or steps * self.averages.cost) + prices.switch + prices.out * self.out
 
     def count_last(self, left: int, steps: int = 1) -> None:

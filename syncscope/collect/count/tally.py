@@ -188,13 +188,14 @@ class Tally:
             place = self.called(name, frame, to_device, length) if size else None
         if place is None:
             return
-        if place.to_device is None or not place.bytes:
-            self._absorb(place, name)
+        first = place.to_device is None or not place.bytes
         place.bytes += size
         if place.to_device is None or not (warned or place.pageable):
             place.pageable = not _is_pinned(source if to_device else target)
         place.to_device = to_device
         place.non_blocking = not warned
+        if first:
+            self._absorb(place, name)
 
     def failed(self, error: Exception) -> None:
         """Counting goes on after an error of ours."""
@@ -229,12 +230,32 @@ class Tally:
         return place
 
     def _absorb(self, place: Place, name: str) -> None:
-        """Add what a window saw of the same copy: it knows neither its direction nor whether it waited."""
+        """Tell what windows saw of the same copy, in whatever phase: they know neither its direction nor whether it
+        waited."""
         for state in list(self.phases.values()):
-            key = name, place.stack, None
-            if place in state.places and key in state.called:
-                place.add(state.called.pop(key))
+            seen = state.called.pop((name, place.stack, None), None)
+            if seen is None:
+                continue
+            places, key = _places_like(state, place)
+            if (known := places.get(key)) is not None:
+                known.add(seen)
                 self._kept -= 1
+            else:
+                seen.become_like(place)
+                places[key] = seen
+
+    def _copy_elsewhere(self, state: PhaseTally, event: SiteEvent, step: int) -> Place | None:
+        """A place in the phase of ``state`` for a copy that was counted in another phase: at the end of an evaluation,
+        say, which is over for all but a window."""
+        for other in list(self.phases.values()):
+            like = _copy_at(other, event)
+            if like is not None and like.to_device is not None:
+                places, key = _places_like(state, like)
+                place = self._new_place(places, key, like.name, like.stack, like.to_device, step)
+                if place is not None:
+                    place.become_like(like)
+                return place
+        return None
 
     def _new_place(
         self, places: dict[Any, Place], key: Any, name: str, stack: int, to_device: bool | None, step: int,
@@ -267,7 +288,7 @@ class Tally:
         key: Any = event.stack if event.kind == "warning" else (event.name, event.stack, None)
         place = places.get(key)
         if place is None and event.name in COPIES:
-            place = _copy_at(state, event)
+            place = _copy_at(state, event) or self._copy_elsewhere(state, event, step)
         if place is None:
             place = self._new_place(places, key, event.name, event.stack, None, step)
             if place is None:
@@ -288,6 +309,13 @@ def _copy_at(state: PhaseTally, event: SiteEvent) -> Place | None:
     directions = (state.called.get((event.name, event.stack, to_device)) for to_device in (True, False))
     places = [place for place in (state.warned.get(event.stack), *directions) if place is not None]
     return max(places, key=lambda place: place.count + place.now, default=None)
+
+
+def _places_like(state: PhaseTally, copy: Place) -> tuple[dict[Any, Place], Any]:
+    """Where ``state`` keeps what is like ``copy``, and by which key."""
+    if copy.name:
+        return state.called, (copy.name, copy.stack, copy.to_device)
+    return state.warned, copy.stack
 
 
 def _size(tensor: Any) -> int:

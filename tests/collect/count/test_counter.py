@@ -220,6 +220,36 @@ def test_a_copy_that_a_window_saw_is_the_copy_that_was_counted(window_first: boo
     assert (found.kind, found.direction, found.count) == ("warning", "HtoD", 2 + (not window_first))
 
 
+@pytest.mark.parametrize("window_first", [True, False])
+def test_a_copy_that_waits_in_another_phase_waits_in_those_that_only_a_window_saw(window_first: bool) -> None:
+    """A picture is drawn behind each evaluation. In a window nobody tells that this is over by then."""
+    with running() as run:
+        evaluate, between = Phase(1, "evaluate"), Phase(2, "epoch end")
+        device = run.torch.Tensor(is_cuda=True)
+
+        def draw() -> None:
+            run.enter(between)
+            device.to("cpu")
+
+        run.enter(between)
+        draw()
+        stack = only(run).stack
+        if window_first:
+            run.counter.tally.phases[between.number].warned.clear()
+        run.enter(evaluate)
+        for _ in range(2):
+            run.counter.suspend()
+            run.step(MS)
+            run.counter.add_window(evaluate, [event("call", "Tensor.to", 15, stack)], [10, 20])
+            run.counter.resume()
+        draw()
+        found = {each.phase: each for each in run.counter.waits()}
+    assert [each.kind for each in found.values()] == ["warning"] * 2
+    assert {each.direction for each in found.values()} == {"DtoH"}
+    assert not any(each.may_wait for each in found.values())
+    assert (found[1].count, found[2].count) == (2, 2 - window_first)
+
+
 def test_copies_say_their_direction_bytes_and_memory() -> None:
     with running() as run:
         make = run.torch.Tensor

@@ -103,7 +103,33 @@ def test_steps_that_were_missed_are_like_those_that_lasted_where_none_was_counte
         read = read_in(run, judge)
     assert read.count < 1_200
     assert read.estimate is not None
-    assert 9_000 < read.estimate < 16_000
+    assert 8_000 < read.estimate < 16_000
+    assert abs(read.estimate - 12_000) <= 2 * read.variance**0.5
+
+
+@pytest.mark.parametrize("price", [14_000, 40_000])
+@pytest.mark.parametrize("seed", range(4))
+def test_steps_that_were_missed_are_like_those_in_which_counting_stopped(seed: int, price: int) -> None:
+    """What is counted whole is what is cheap: the moment before the first call of all, here."""
+    with running(random.Random(seed).random, replace(PRICES, warning=float(price)), before_ns=1_000 * MS) as run:
+        act, judge, train = Phase(1, "evaluate"), Phase(2, "evaluate"), Phase(3)
+        for _ in range(20):
+            run.enter(act)
+            for _ in range(100):
+                run.now += 3_000
+                run.step()
+                work(run, 34, 9 * MS, price)
+            run.enter(judge)
+            run.now += 3_000
+            run.step()
+            work(run, 600, 120 * MS, price)
+            run.enter(train)
+            for _ in range(10):
+                work(run, 19, 24 * MS, price)
+                run.step()
+        read = read_in(run, judge)
+    assert read.estimate is not None
+    assert 4_000 < read.estimate < 16_000
     assert abs(read.estimate - 12_000) <= 2 * read.variance**0.5
 
 

@@ -130,6 +130,29 @@ def test_what_waits_in_each_step_is_known_from_few() -> None:
     assert told.high - told.low < 0.1 * told.true
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_what_is_made_in_the_first_step_is_not_told_of_steps_that_nothing_stands_for(seed: int) -> None:
+    """An optimiser makes its state in it. Counting pauses at length, so that hundreds of steps are told by all the
+    others that were counted."""
+    with running(random.Random(seed).random) as run:
+        train = run.enter(Phase(1))
+        for number in range(435):
+            for _ in range(87 * (number == 0)):
+                read()
+            for _ in range(188):
+                wait()
+                run.now += WARNING * run.counting
+            run.step(8 * MS)
+            if number == 10:
+                run.counter._account.cost_ns += 20 * MS
+        found = run.lines()
+        assert run.counter.counted_steps(train) < 60
+    made = found[1, read.__code__.co_firstlineno + 1]
+    (often,) = (each for each in found.values() if each is not made)
+    assert (made.count, made.estimate) == (87, 87)
+    assert often.estimate == pytest.approx(435 * 188, rel=0.02)
+
+
 def test_what_waits_in_half_of_the_steps_is_not_known_as_well() -> None:
     told = tell(in_some(0.5), 1, 2_000, MS)
     assert told.high - told.low > 0.2 * told.true

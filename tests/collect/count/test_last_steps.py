@@ -1,8 +1,9 @@
-"""The last step of a stay in a phase is counted by itself: what it does, no other step does."""
+"""The first step of a stay in a phase and its last one are counted by themselves: what they do, no other step does."""
 
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -73,17 +74,71 @@ def test_what_begins_each_round_of_updates_is_counted_every_time(seed: int) -> N
         assert often.estimate == pytest.approx(16 * 40 * stays, rel=0.1)
 
 
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("kind", ["generate", "rollout", "evaluate"])
+def test_what_the_first_step_of_each_stay_does_is_counted_every_time(seed: int, kind: PhaseKind) -> None:
+    """A prompt is read once a text, of as many words as there are. The steps' waits are dense."""
+    stays, draw = 12, random.Random(seed)
+    with running(draw.random) as run:
+        outer, words, steps = Phase(1, "evaluate"), Phase(2, kind), 0
+        for _ in range(stays):
+            run.enter(outer)
+            step(run, 2, 40 * MS)
+            run.enter(words)
+            steps += (length := draw.randrange(150, 300))
+            for number in range(length):
+                run.step()  # begins with a call
+                tail(run, 2, 2 * MS) if number == 0 else None
+                for _ in range(100):
+                    wait()
+                    run.now += WARNING * run.counting
+                run.now += 25 * MS
+            run.end_loop()
+        assert run.counter.one_in(words) > 3
+        often, prompts = sorted((each for each in run.counter.waits() if each.phase == 2), key=lambda each: -each.count)
+        assert prompts.count == 2 * stays
+        assert prompts.estimate == pytest.approx(2 * stays, abs=1)
+        assert often.estimate == pytest.approx(100 * steps, rel=0.02)
+        assert run.counter.overhead_share is not None and run.counter.overhead_share < 0.01
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_comes_once_an_epoch_is_counted_though_steps_are_dear(seed: int) -> None:
+    """A picture is drawn after the last step of each epoch. Counting one takes more than a thousandth of it."""
+    epochs, dear = 15, 14_000
+    with running(random.Random(seed).random, replace(PRICES, warning=float(dear)), before_ns=5 * SECOND) as run:
+        train, evaluate = Phase(1), Phase(2, "evaluate")
+        for _ in range(epochs):
+            run.enter(train)
+            for _ in range(29):
+                for _ in range(188):
+                    wait()
+                    run.now += dear * run.counting
+                run.step(62 * MS)
+            wait()
+            run.now += 400 * MS
+            run.enter(evaluate)
+            for _ in range(4):
+                step(run, 7, 25 * MS)
+        assert run.counter.one_in(train) > 3
+        often, picture = sorted((each for each in run.counter.waits() if each.phase == 1), key=lambda each: -each.count)
+        assert epochs - 4 <= picture.count <= epochs
+        assert picture.estimate == pytest.approx(epochs, abs=4 + run.counter.one_in(train))
+        assert often.estimate == pytest.approx(188 * 29 * epochs, rel=0.05)
+        assert run.counter.overhead_share is not None and run.counter.overhead_share < 0.012
+
+
 def test_stays_of_all_lengths_are_sampled_as_ever() -> None:
     draw = random.Random(3)
     with running(random.Random(1).random, before_ns=SECOND) as run:
         rollout, train = Phase(1, "rollout"), Phase(2)
-        steps = 0
-        for _ in range(60):
+        steps, stays = 0, 60
+        for _ in range(stays):
             steps += (length := draw.randrange(200, 600))
             alternate(run, rollout, train, 1, length)
-        assert run.counter.counted_steps(rollout) < steps / 5
+        assert run.counter.counted_steps(rollout) < steps / 5 + stays  # the first one of each, too
         (often,) = [each for each in counts(run, 1) if each > 600]
-        assert often < 6 * steps / 5
+        assert often < 6 * (steps / 5 + stays)
 
 
 def test_after_a_window_in_the_last_step_what_was_planned_goes_on() -> None:
