@@ -80,6 +80,7 @@ PYTORCH_CODE: Section = (
     Advice(
         "torch/optim/lbfgs.py|torch/optim/_adafactor.py",
         "It looks at values on the host by design; AdamW with fused=True looks at none.",
+        by_design=True,
     ),
 )
 """Python code of PyTorch that reads a value, by file and function."""

@@ -279,3 +279,58 @@ def test_of_several_ranks_the_one_to_begin_with_is_named() -> None:
 )
 def test_a_fix_in_short_is_the_first_thing_it_says(fix: str, short: str) -> None:
     assert shorten_fix(fix) == short
+
+
+HOST_WORK = IdleCause(cause="host work", ms_per_step=4.0)
+UNNAMED = changed(
+    **RANGE, rule="OVL303", site=None, op=None, causes=(HOST_WORK,), idle_ms_per_step=4.0, asks_for_more=True,
+    fix="Nothing names the work: mark the parts. The rest is for later.", fingerprint="unnamed",
+)  # fmt: skip
+
+
+def test_a_fix_that_only_asks_for_another_recording_does_not_come_before_what_can_be_changed() -> None:
+    said = lines(UNNAMED, READ)
+    assert said["first"].startswith("train.py:42  loss.item(): Keep the value on the device")
+    assert said["step"] == "5.1 → 4.91 ms, −3.7 % (3 to 4.5 %), with one change"
+    failing = Verdict(gate=("OVL303",), unexpected=(UNNAMED,))
+    assert lines(UNNAMED, READ, verdict=failing)["first"].startswith("host work: Nothing names")
+
+
+def test_where_there_is_nothing_else_it_promises_no_shorter_step() -> None:
+    said = lines(UNNAMED)
+    assert said["first"] == "host work: Nothing names the work: mark the parts"
+    assert said["step"] == "5.1 ms; host work takes at most 30 % of it"
+
+
+def test_what_it_may_save_at_most_is_no_saving_of_all_changes_together() -> None:
+    found = [UNNAMED, *(changed(fingerprint=str(line), saving_ms_per_step=0.3) for line in (50, 51))]
+    report = sample.report([sample.trace_info()], found)
+    known = msgspec.structs.replace(
+        report, saving_all_ms_per_step=0.6, saving_all_low_ms_per_step=0.4, saving_all_high_ms_per_step=5.0,
+        likely_saving_all_ms_per_step=0.6, likely_saving_all_high_ms_per_step=0.7,
+    )  # fmt: skip
+    said = dict(conclude(known).lines)
+    assert said["step"] == "5.1 → 4.5 ms, −12 % (7.8 to 14 %), with both changes"
+
+
+def test_another_cause_of_the_same_idle_time_comes_first_where_what_it_saves_is_known() -> None:
+    assert READ.site is not None
+    loader = msgspec.structs.replace(READ.site, line=8, expression="for batch in loader:")
+    loading = IdleCause(
+        cause="data loading", ms_per_step=0.4, site=loader, saving_ms_per_step=1.0, saving_low_ms_per_step=0.5,
+        saving_high_ms_per_step=1.5, likely_saving_ms_per_step=1.0,
+    )  # fmt: skip
+    both = msgspec.structs.replace(UNNAMED, causes=(HOST_WORK, loading))
+    said = lines(both, READ)
+    assert said["first"].startswith("train.py:8  for batch in loader: Load ahead: more DataLoader workers")
+    assert said["step"] == "5.1 → 4.1 ms, −20 % (9.8 to 29 %), with one change"
+    little = msgspec.structs.replace(loading, saving_ms_per_step=0.1, likely_saving_ms_per_step=0.1)
+    assert lines(msgspec.structs.replace(both, causes=(HOST_WORK, little)), READ)["first"].startswith("train.py:42")
+
+
+def test_a_note_is_no_beginning_though_it_may_save_much() -> None:
+    by_design = changed(severity="note", saving_ms_per_step=2.0, fingerprint="by design")
+    assert lines(by_design)["first"].startswith("no change is known to save 1 % of the step")
+    assert lines(by_design, READ)["first"].startswith("train.py:42")
+    by_design = msgspec.structs.replace(by_design, severity="error", by_design=True)
+    assert lines(by_design)["first"].startswith("no change is known to save 1 % of the step")

@@ -146,6 +146,14 @@ def test_a_read_in_pytorchs_own_python_is_known_by_its_file_and_function(frame: 
     assert part in findings(builder, "SYN102")[0].fix
 
 
+def test_a_read_that_an_optimiser_makes_by_design_is_marked() -> None:
+    builder = TraceBuilder().recording(0, 400)
+    waiting(builder, 10, "aten::item").warning(100, line(9, "step()"), torch_frame("optim/lbfgs.py", "LBFGS.step", "x"))
+    waiting(builder, 210, "aten::item").warning(300, line(10, "loss.item()"))
+    marked = {finding.site.line: finding.by_design for finding in findings(builder, "SYN102") if finding.site}
+    assert marked == {9: True, 10: False}
+
+
 def test_a_library_between_the_program_and_that_file_changes_nothing():
     builder = TraceBuilder().recording(0, 300)
     trainer = ("<site-packages>/lightning/trainer.py", 5, "fit", "clip()")

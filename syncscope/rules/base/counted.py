@@ -262,6 +262,7 @@ def _found(line: CountedLine, timeline: Timeline, rule: RankRule) -> Finding:
     place, first, recording = line.place, line.known[0], timeline.trace.recording
     entry = place.entry or first.wait.name
     ops = next((one.ops for one in line.known if one.ops and rule.claims_counted(one)), ())
+    advice = rule.choose_advice(*_names(line, ops))
     stepped = recording is not None and line.phase.name == recording.phase and len(timeline.steps) > 0
     finding = Finding(
         rule=rule.code,
@@ -282,7 +283,8 @@ def _found(line: CountedLine, timeline: Timeline, rule: RankRule) -> Finding:
         phase=line.phase.name,
         run_stall_ms_per_step=line.blocked_ms_per_step,
         message="",
-        fix=rule.advise(*_names(line, ops)).replace("{op}", next(iter(ops_of(ops)), entry or "it")),
+        by_design=advice.by_design,
+        fix=advice.sentence.replace("{op}", next(iter(ops_of(ops)), entry or "it")),
         fingerprint=fingerprint(rule.code, *key_of(place, ops)),
     )
     finding = _add(finding, line, line.frequency(rule.waits_many_times))
