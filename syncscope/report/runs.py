@@ -83,8 +83,10 @@ def is_outside_steps(finding: Finding, traces: Sequence[TraceInfo]) -> bool:
 
 
 def is_seldom(finding: Finding, traces: Sequence[TraceInfo]) -> bool:
-    """Whether a finding was only counted, beside steps that were recorded, and outside of steps or in few of them."""
+    """Whether a finding was only counted, beside steps that were recorded, and outside of steps or in few of them, or
+    in a phase of which no step was counted."""
     if finding.site_source != "count" or is_counted_only(traces[finding.trace]):
         return False
-    often = finding.run_per_step
-    return is_outside_steps(finding, traces) or (often is not None and often < SELDOM)
+    often, phase = finding.run_per_step, phase_of(finding, traces)
+    uncounted = phase is not None and phase.steps > 0 and not phase.counted_steps
+    return is_outside_steps(finding, traces) or uncounted or (often is not None and often < SELDOM)

@@ -17,6 +17,7 @@ Severity = Literal["error", "warning", "note"]
 Status = Literal["unexpected", "expected", "baseline"]
 SiteSource = Literal["hook", "stack", "op", "count", "compile"]
 """``count``: no window recorded it, but it was counted over the run. ``compile``: ``torch.compile`` said it."""
+COUNTED: Final[SiteSource] = "count"
 COMPILED: Final[SiteSource] = "compile"
 UNEXPLAINED: Final = "SYN100"
 """The rule of a counted wait whose op is not known. Baselines, expectations and reports match it with any rule about

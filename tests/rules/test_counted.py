@@ -322,3 +322,11 @@ def test_a_counted_read_that_an_optimiser_makes_by_design_is_marked() -> None:
     inside = ("<site-packages>/torch/optim/lbfgs.py", 300, "LBFGS.step", "float(loss)")
     assert {one.by_design for one in only_counted(line(9, "optimizer.step(closure)"), inside)} == {True}
     assert {one.by_design for one in only_counted(line(9, "model(x)"), ITEM)} == {False}
+
+
+def test_a_line_seen_in_a_phase_of_which_no_step_was_counted_has_no_number() -> None:
+    builder = TraceBuilder().phase("rollout", steps=4, counted_steps=0)
+    (found, *_) = findings(builder.counted(0, 0, ITEM, first_step=0, last_step=0).run())
+    assert found.message == (
+        "loss.item() waits for the device: seen in rollout, of whose steps none was counted; no window recorded it"
+    )

@@ -334,6 +334,8 @@ def _message(line: CountedLine, finding: Finding) -> str:
         where = "before the first phase of the program"
     elif not phase.steps:
         where = f"in {phase.name}, which ran {turns(phase):,} time{'s' if turns(phase) != 1 else ''}"
+    elif not phase.counted_steps:
+        return f"{subject} waits for the device: seen in {phase.name}, of whose steps none was counted; {NO_WINDOW}"
     elif phase.counted_steps < phase.steps:
         where = f"in {phase.steps:,} steps of {phase.name}, by those of {phase.counted_steps:,} of them"
     else:
