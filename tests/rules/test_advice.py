@@ -228,6 +228,22 @@ def test_a_tensor_made_on_the_host_is_made_on_the_device_once_or_from_pinned_mem
     assert part in found.fix
 
 
+@pytest.mark.parametrize(
+    ("expression", "part"),
+    [
+        ("torch.randn(4, 1024).to(device)", "Make it on the device, which needs no copy"),
+        ("cache[rows]", "Keep the index (and a value) on the device"),
+    ],
+)
+def test_a_new_tensor_that_is_moved_and_an_index_of_the_host_are_told_by_the_expression(expression: str, part: str):
+    builder = TraceBuilder().recording(0, 1000)
+    for number in range(8):
+        waiting(builder, 10 + 100 * number, "aten::to", "aten::copy_", copy="HtoD", memory="pageable", size=1024)
+        builder.warning(75 + 100 * number, line(9, expression))
+    fixes = {finding.rule: finding.fix for finding in findings(builder, "SYN101", "CPY201")}
+    assert fixes["SYN101"].startswith(part)
+
+
 def test_of_two_findings_about_the_same_copies_one_advises_and_the_other_refers_to_it():
     builder = TraceBuilder().recording(0, 300)
     waiting(builder, 10, "aten::to", "aten::copy_", copy="HtoD", memory="pageable")
