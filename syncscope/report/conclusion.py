@@ -17,13 +17,14 @@ from syncscope.report.first_change import LEADS, Change, describe_change, descri
 from syncscope.report.impact import Gain, describe_impact, measure_all, measure_gain
 from syncscope.report.known_causes import begin_with_cause
 from syncscope.report.no_change import explain_no_change, is_mostly_unknown
-from syncscope.report.numbers import milliseconds, percent, span
+from syncscope.report.numbers import milliseconds, percent, seconds, span
 from syncscope.report.recorded_part import describe_part
-from syncscope.report.runs import holds_collectives_alone, is_counted_only, is_seldom, main_phase
+from syncscope.report.runs import count_waits, holds_collectives_alone, is_counted_only, is_seldom, main_phase
 from syncscope.report.trace_phrases import label_by_number, label_cause, was_shared
 from syncscope.report.worth_phrases import LOW, find_step_ms, outlasts_recorded
 from syncscope.schema.findings import COMPILED, RACES, Finding, is_exposed
 from syncscope.schema.report import Report, TraceInfo
+from syncscope.schema.run import Run
 from syncscope.schema.verdict import Verdict
 
 MOST_CAUSES = 3
@@ -187,6 +188,8 @@ def _describe_step(best: Finding | None, info: TraceInfo, together: Gain | None,
         return f"{now}; {describe_place(best)} takes at most {percent(alone.ms, alone.step_ms)} of it"
     if gain is None or gain.step_ms is None:
         now = _of_run(info) if step_ms is None else f"{milliseconds(step_ms)}{_base(info, None)}"
+        if info.run is not None and is_counted_only(info) and main_phase(info.run) is None:
+            return _describe_waits(best, info.run)
         if best is None:
             return now
         doubt = (
@@ -201,6 +204,12 @@ def _describe_step(best: Finding | None, info: TraceInfo, together: Gain | None,
     how = every if together is not None else "one change" if changes < 2 else "the first change"
     saved = f"−{percent(gain.ms, gain.step_ms)}{_doubt(gain)}"
     return f"{LEADS[gain.kind]}{span(before, ' → ', after)}{_base(info, of_run)}, {saved}, with {how}{wrong}"
+
+
+def _describe_waits(best: Finding | None, run: Run) -> str:
+    """How often a run without steps waits, and at the first change."""
+    of = f", {best.occurrences:,} of them at the first change" if best is not None and best.occurrences else ""
+    return f"none could be told; {count_waits(run):,} waits in {seconds(run.seconds)}{of}"
 
 
 def _of_run(info: TraceInfo) -> str:

@@ -71,6 +71,12 @@ def main_phase(run: Run) -> Phase | None:
     return max(training or stepping, key=lambda phase: phase.share, default=None)
 
 
+def count_waits(run: Run) -> int:
+    """The waits that were counted in the whole run; an estimate where only some steps were counted."""
+    phases = [phase for phase in run.phases if phase.waits_per_step is not None]
+    return round(sum((phase.waits_per_step or 0.0) * (phase.steps or phase.times) for phase in phases))
+
+
 def phase_of(finding: Finding, traces: Sequence[TraceInfo]) -> Phase | None:
     """The phase that a finding is in; ``None`` where its run was not looked at."""
     return find_phase(traces[finding.trace].run, finding.phase) if finding.trace < len(traces) else None

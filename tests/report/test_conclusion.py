@@ -236,6 +236,14 @@ def test_of_a_run_that_was_only_counted_the_step_of_the_run_is_told() -> None:
     assert said["step"] == "98.1 ms (of the run); what the first change saves is not known"
 
 
+def test_of_a_run_without_steps_it_says_how_often_it_waits() -> None:
+    start = msgspec.structs.replace(sample_run.phases()[sample_run.START], waits_per_step=4248.0)
+    info = msgspec.structs.replace(sample_run.only_counted(), run=sample_run.run(phases=(start,)))
+    drawn = msgspec.structs.replace(sample_run.counted_only(), phase="start", occurrences=3000)
+    said = dict(conclude(sample_run.report([info], [drawn])).lines)
+    assert said["step"] == "none could be told; 4,248 waits in 61.2 s, 3,000 of them at the first change"
+
+
 @pytest.mark.parametrize(
     ("phase", "per_step", "first"),
     [("train", 3 / 412, False), ("epoch end", 2.0, False), ("train", 0.5, True), ("evaluate", 3.0, True)],
