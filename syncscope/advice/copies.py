@@ -117,7 +117,8 @@ LAST_TO_HOST = Advice(
 
 COPY_TO_DEVICE = Advice(
     "",
-    "Copy from pinned memory (DataLoader(pin_memory=True), or a buffer pinned once) with non_blocking=True.",
+    "Copy from pinned memory (DataLoader(pin_memory=True), or a buffer pinned once) with non_blocking=True; make what "
+    "is new each time, such as random numbers, on the device.",
     before="""
     loader = DataLoader(data)
     x = batch.to('cuda')

@@ -82,6 +82,7 @@ def conclude(report: Report, verdict: Verdict | None = None) -> Conclusion:
     changes = len(make_cards(one for one in found if not one.asks_for_more))
     together = _measure_together(best, report, trace) if verdict is None and changes > 1 else None
     step = _describe_step(best, report.traces[trace], together, changes)
+    step += _add_all(best, report, trace, changes) if verdict is None and changes > 1 and together is None else ""
     if len(report.traces) > 1:
         step = f"{label_by_number(report.traces)[trace]}: {step}"
     return Conclusion(
@@ -104,6 +105,19 @@ def _measure_together(best: Finding | None, report: Report, trace: int) -> Gain 
     if gain is None:
         return together if together.ms >= LOW * together.step_ms else None
     return together if _exceeds(together, gain) else None
+
+
+def _add_all(best: Finding | None, report: Report, trace: int, changes: int) -> str:
+    """What all changes save of the recorded step, where the ``best`` alone is told of the step of the run and saves a
+    smaller share of that."""
+    together, gain = measure_all(report), measure_gain(best, report.traces[trace]) if best is not None else None
+    if together is None or gain is None or not together.step_ms or not gain.step_ms:
+        return ""
+    share = together.ms / together.step_ms
+    if gain.step_ms == together.step_ms or share < gain.ms / gain.step_ms + LOW:
+        return ""
+    every = "both" if changes == 2 else f"all {changes}"
+    return f"; {LEADS[together.kind]}−{percent(share, 1.0)} of the recorded step with {every}"
 
 
 def _exceeds(together: Gain, gain: Gain) -> bool:

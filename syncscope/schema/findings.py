@@ -241,9 +241,9 @@ OF_BOUND = 0.5
 def gain(finding: Finding) -> float | None:
     """Milliseconds a step that fixing a finding likely gains: over the run where that is known, else in the recorded
     steps; between the least and the likely where the likely is a guess, and half of the most where only that is known
-    or nothing is likely; ``None`` unknown, as it is of what asks for more."""
+    or nothing is likely; ``None`` unknown. Of what asks for more it is that of the cause whose saving is known."""
     if finding.asks_for_more:
-        return None
+        return max((one for one in map(_gain_of_cause, finding.causes) if one is not None), default=None)
     if finding.run_saving_ms_per_step is not None:
         return finding.run_saving_ms_per_step
     low, most = finding.saving_low_ms_per_step, finding.saving_high_ms_per_step
@@ -256,6 +256,15 @@ def gain(finding: Finding) -> float | None:
     if likely is None or finding.run_per_step is None or not finding.per_step:
         return likely
     return likely / finding.per_step * finding.run_per_step
+
+
+def _gain_of_cause(cause: IdleCause) -> float | None:
+    """What a cause that no other finding is about likely gains, as ``gain``; ``None`` where that is nothing or
+    unknown."""
+    likely, low = cause.likely_saving_ms_per_step, cause.saving_low_ms_per_step
+    if cause.covered_by or likely is None or likely < NOTHING:
+        return None
+    return likely if low is None else (likely + low) / 2
 
 
 def is_exposed(finding: Finding) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from syncscope.schema.findings import RACES, SEVERITIES, STATUSES, TRAINING, Finding, gain
+from syncscope.schema.findings import NOTHING, RACES, SEVERITIES, STATUSES, TRAINING, Finding, gain
 from syncscope.schema.report import TraceInfo
 
 TOWERS = 2.0
@@ -45,13 +45,16 @@ def _towering(finding: Finding, most: float) -> float | None:
 
 
 def _tier(finding: Finding) -> int:
-    """Findings that may gain something, notes on idle time (a trace of warm-up), those that gain less than can be told,
+    """Findings that may gain something, notes on idle time (a trace of warm-up), those that gain nothing or less than
+    can be told,
     other notes and waits by design."""
     if finding.by_design:
         return 3
     if finding.severity == "note":
         return 3 if finding.idle_ms_per_step is None else 1
-    return 2 if finding.saving_below_drift and finding.run_saving_ms_per_step is None else 0
+    gained = gain(finding)
+    little = finding.saving_below_drift and finding.run_saving_ms_per_step is None
+    return 2 if little or (gained is not None and gained < NOTHING) else 0
 
 
 def _place(finding: Finding, most: float, weight: float) -> tuple[object, ...]:

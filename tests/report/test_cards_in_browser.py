@@ -211,3 +211,13 @@ def test_time_blocked_outside_of_steps_is_not_told_as_that_of_a_step(show: Show)
     assert costs("epoch end", 2.0) == ["2 ms blocked each time"]
     assert costs("evaluate", 44.25) == ["44.3 ms blocked a step, 50 %"]
     assert costs("evaluate", 200.0) == [""]
+
+
+def test_the_card_of_the_first_change_is_open_though_another_comes_before_it(show: Show) -> None:
+    little = finding("SYN102", "scalar-read", 42, "loss.item()", saving=0.02)
+    idle = msgspec.structs.replace(
+        finding("OVL303", "device-starved", 31, CALL), asks_for_more=True, idle_ms_per_step=4.0,
+        causes=(IdleCause(cause="host work", ms_per_step=4.0),), severity="warning",
+    )  # fmt: skip
+    page = show(render(report([trace_info()], [little, idle]), [lanes()])).page
+    assert page.locator(".finding[open] .rule").all_inner_texts() == ["Device starved"]

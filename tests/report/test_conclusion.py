@@ -321,6 +321,18 @@ def test_what_it_may_save_at_most_is_no_saving_of_all_changes_together() -> None
     assert said["step"] == "5.1 → 4.5 ms, −12 % (7.8 to 14 %), with both changes"
 
 
+def test_what_all_changes_save_of_the_recorded_step_is_told_beside_what_the_first_saves_of_the_run() -> None:
+    found = [sample_run.rate(changed(fingerprint=str(line)), 1.0, 412, run_saving_ms_per_step=3.0) for line in (50, 51)]
+    known = msgspec.structs.replace(
+        sample_run.report([sample_run.info()], found), saving_all_ms_per_step=0.6, saving_all_low_ms_per_step=0.4,
+        saving_all_high_ms_per_step=0.7,
+    )  # fmt: skip
+    said = dict(conclude(known).lines)["step"]
+    assert said.endswith("−3.1 %, with the first change; −12 % of the recorded step with both")
+    little = msgspec.structs.replace(known, saving_all_ms_per_step=0.1)
+    assert dict(conclude(little).lines)["step"].endswith("−3.1 %, with the first change")
+
+
 def test_another_cause_of_the_same_idle_time_comes_first_where_what_it_saves_is_known() -> None:
     assert READ.site is not None
     loader = msgspec.structs.replace(READ.site, line=8, expression="for batch in loader:")

@@ -10,7 +10,7 @@ from msgspec.json import encode
 from syncscope.analysis.analyze import analyze_timelines
 from syncscope.report.cards import make_cards
 from syncscope.rules import find
-from syncscope.rules.base.counted import BETWEEN, OTHER_PHASE, OTHER_STEPS, PASSED, Frequency, quantile
+from syncscope.rules.base.counted import BETWEEN, NO_STEPS, OTHER_PHASE, OTHER_STEPS, PASSED, Frequency, quantile
 from syncscope.schema.findings import Finding, fingerprint
 from syncscope.schema.recording import RecordedFrame
 from syncscope.schema.report import Report
@@ -330,3 +330,10 @@ def test_a_line_seen_in_a_phase_of_which_no_step_was_counted_has_no_number() -> 
     assert found.message == (
         "loss.item() waits for the device: seen in rollout, of whose steps none was counted; no window recorded it"
     )
+
+
+def test_where_the_run_has_no_steps_nothing_follows_what_was_counted() -> None:
+    alone = findings(TraceBuilder().phase("start").counted(0, 3000, ITEM).run())
+    assert {one.saving_null_why for one in alone} == {NO_STEPS}
+    followed = findings(TraceBuilder().phase("start").phase("train", steps=9).counted(0, 3000, ITEM).run())
+    assert {one.saving_null_why for one in followed} == {PASSED}
