@@ -117,7 +117,8 @@ LAST_TO_HOST = Advice(
 
 COPY_TO_DEVICE = Advice(
     "",
-    "Copy from pinned memory (DataLoader(pin_memory=True), or a buffer pinned once) with non_blocking=True.",
+    "Copy from pinned memory (DataLoader(pin_memory=True), or a buffer pinned once) with non_blocking=True; make what "
+    "is new each time, such as random numbers, on the device.",
     before="""
     loader = DataLoader(data)
     x = batch.to('cuda')
@@ -153,6 +154,17 @@ SMALL_TO_DEVICE = Advice(
     for x in batches:
         y = model(x, scales)
     """,
+)
+
+MADE_ANEW = "made-anew"
+"""Stands for a tensor that is made on the host and moved at once."""
+
+MADE_ON_DEVICE = Advice(
+    MADE_ANEW,
+    "Make it on the device, which needs no copy: pass device= where it is made; a distribution draws on the device of "
+    "its parameters.",
+    before="x = torch.randn(64, 128).to('cuda')",
+    after="x = torch.randn(64, 128, device='cuda')",
 )
 
 WEIGHTS = "weights"
@@ -193,22 +205,25 @@ TO_HOST_IN_BACKWARD = Advice(
 )
 """For gradients of tensors that are moved to the device inside of what is differentiated."""
 
+INDEX = Advice(
+    f"aten::index|{WRITE} aten::copy_",
+    "Keep the index (and a value) on the device: move it once, before the loop; or index with Python ints and slices.",
+    before="""
+    for batch in loader:
+        y = x[order]             # order is on the host
+    """,
+    after="""
+    order = order.to('cuda')     # once
+    for batch in loader:
+        y = x[order]
+    """,
+)
+"""For an index on the host, or a list of Python, which is copied to the device each time."""
+
 COPIES: Section = (
     TO_HOST_IN_BACKWARD,
-    Advice(
-        f"aten::index|{WRITE} aten::copy_",
-        "Keep the index (and a value) on the device: move it once, before the loop; or index with Python ints and "
-        "slices.",
-        before="""
-        for batch in loader:
-            y = x[order]             # order is on the host
-        """,
-        after="""
-        order = order.to('cuda')     # once
-        for batch in loader:
-            y = x[order]
-        """,
-    ),
+    INDEX,
+    replace(INDEX, when="[] aten::copy_ HtoD"),
     TOGETHER_TO_HOST,
     replace(STACK, when="many"),
 )

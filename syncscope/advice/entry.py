@@ -30,6 +30,10 @@ class Advice(msgspec.Struct, frozen=True):
     """The functions in whose calls ``argument`` is right whatever the program does."""
     argument: str = ""
     """What the change adds to a call, where that is all of it: then the reader's own call can show it."""
+    asks_for_more: bool = False
+    """Whether it only asks to record or to sample more (``Finding.asks_for_more``)."""
+    by_design: bool = False
+    """Whether nothing but another algorithm leaves the wait out (``Finding.by_design``)."""
 
     @property
     def example(self) -> Example | None:

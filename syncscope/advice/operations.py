@@ -73,13 +73,15 @@ PYTORCH_CODE: Section = (
     ),
     Advice(
         "torch/optim/optimizer.py _get_value",
-        "Keep the learning rate and the step count off the device, or pass capturable=True.",
+        "Keep the learning rate and the step count off the device (torch.set_default_tensor_type and "
+        "torch.set_default_device put them there), or pass capturable=True.",
         before="Adam(params, lr=torch.tensor(1e-3, device='cuda'))",
         after="Adam(params, lr=1e-3)",
     ),
     Advice(
         "torch/optim/lbfgs.py|torch/optim/_adafactor.py",
         "It looks at values on the host by design; AdamW with fused=True looks at none.",
+        by_design=True,
     ),
 )
 """Python code of PyTorch that reads a value, by file and function."""

@@ -8,7 +8,8 @@ import msgspec
 
 from syncscope.ranks.missing import find_missing_ranks
 from syncscope.rules import RUN_RULES
-from syncscope.schema.findings import Finding, ordered
+from syncscope.schema.findings import Finding
+from syncscope.schema.order import ordered
 from syncscope.schema.report import NotChecked, Report, Stale, TraceInfo
 
 
@@ -51,7 +52,7 @@ def merge(reports: Iterable[Report]) -> Report:
     return Report(
         tool=parts[0].tool,
         traces=traces,
-        findings=ordered(findings),
+        findings=ordered(findings, traces),
         rules=_rules_of_all(parts),
         saving_all_ms_per_step=savings.saving_all_ms_per_step if savings else None,
         saving_all_low_ms_per_step=savings.saving_all_low_ms_per_step if savings else None,

@@ -34,7 +34,8 @@ from syncscope.policy.budgets import limited_rules
 from syncscope.policy.extent import Extent, describe_shortfall, measure_extent
 from syncscope.policy.gate import comparable_findings, unchecked_rules
 from syncscope.policy.policy import Policy
-from syncscope.schema.findings import COMPILED, UNEXPLAINED, Finding, ordered
+from syncscope.schema.findings import COMPILED, UNEXPLAINED, Finding
+from syncscope.schema.order import ordered
 from syncscope.schema.report import Report
 
 FORMAT = 2
@@ -278,7 +279,7 @@ def _mark_findings(
 ) -> Report:
     compared = set(unexpected)
     marked = (_mark(finding, exceeding) if finding in compared else finding for finding in report.findings)
-    return msgspec.structs.replace(report, findings=ordered(marked))
+    return msgspec.structs.replace(report, findings=ordered(marked, report.traces))
 
 
 def _mark(finding: Finding, exceeding: Mapping[ExpressionKey, str | None]) -> Finding:

@@ -9,7 +9,8 @@ import msgspec
 from syncscope.policy.comments import find_comments
 from syncscope.policy.partial import is_partial
 from syncscope.policy.policy import Expectation, Policy
-from syncscope.schema.findings import Finding, ordered
+from syncscope.schema.findings import Finding
+from syncscope.schema.order import ordered
 from syncscope.schema.report import Report, Stale
 
 
@@ -35,7 +36,7 @@ def apply(report: Report, policy: Policy) -> Report:
         for entry in expectations
         if entry not in matched and not entry.codes & unchecked and not partial
     )
-    return msgspec.structs.replace(report, findings=ordered(findings), stale=stale)
+    return msgspec.structs.replace(report, findings=ordered(findings, report.traces), stale=stale)
 
 
 def _mark(finding: Finding, covering: Sequence[Expectation]) -> Finding:

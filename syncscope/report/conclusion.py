@@ -13,22 +13,28 @@ import msgspec
 
 from syncscope.report.cards import choose_findings, make_cards
 from syncscope.report.device_time import find_whole, share_of_cause, share_of_idle
-from syncscope.report.first_change import LEADS, Change, describe_change
+from syncscope.report.first_change import LEADS, Change, describe_change, describe_place
 from syncscope.report.impact import Gain, describe_impact, measure_all, measure_gain
+from syncscope.report.known_causes import begin_with_cause
 from syncscope.report.no_change import explain_no_change, is_mostly_unknown
-from syncscope.report.numbers import milliseconds, percent, span
+from syncscope.report.numbers import milliseconds, percent, seconds, span
 from syncscope.report.recorded_part import describe_part
-from syncscope.report.runs import holds_collectives_alone, is_counted_only, is_seldom, main_phase
+from syncscope.report.runs import count_waits, holds_collectives_alone, is_counted_only, is_seldom, main_phase
 from syncscope.report.trace_phrases import label_by_number, label_cause, was_shared
 from syncscope.report.worth_phrases import LOW, find_step_ms, outlasts_recorded
 from syncscope.schema.findings import COMPILED, RACES, Finding, is_exposed
 from syncscope.schema.report import Report, TraceInfo
+from syncscope.schema.run import Run
 from syncscope.schema.verdict import Verdict
 
 MOST_CAUSES = 3
 """Causes of idle time that are named; the report has all."""
 LEAST_SHARE = 0.01
 """Of the step: causes of idle time that take less are not named."""
+
+
+TOLD = ("wrong", "high", "medium")
+"""Impacts of 1 % of the step and more, that of a race too."""
 
 
 class Conclusion(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,13 +74,15 @@ def conclude(report: Report, verdict: Verdict | None = None) -> Conclusion:
     if not report.traces:
         return Conclusion(step="not known", without="none", recorded="nothing", idle="not known: no trace was read")
     found = verdict.unexpected if verdict is not None and verdict.unexpected else choose_findings(report)
-    best = _best(found, report.traces, seldom=verdict is not None and bool(verdict.unexpected))
+    listed = _best(found, report.traces, seldom=verdict is not None and bool(verdict.unexpected))
+    best = listed if verdict is not None else begin_with_cause(listed, found, report.traces)
     if best is not None and verdict is None and _is_guess(best, report.traces[best.trace]):
         best = None
     trace = best.trace if best is not None else _idlest(report.traces)
-    changes = len(make_cards(found))
+    changes = len(make_cards(one for one in found if not one.asks_for_more))
     together = _measure_together(best, report, trace) if verdict is None and changes > 1 else None
     step = _describe_step(best, report.traces[trace], together, changes)
+    step += _add_all(best, report, trace, changes) if verdict is None and changes > 1 and together is None else ""
     if len(report.traces) > 1:
         step = f"{label_by_number(report.traces)[trace]}: {step}"
     return Conclusion(
@@ -93,27 +101,45 @@ def _measure_together(best: Finding | None, report: Report, trace: int) -> Gain 
     together = measure_all(report)
     if together is None or not together.step_ms:
         return None
-    if best is None:
+    gain = None if best is None or best.asks_for_more else measure_gain(best, report.traces[trace])
+    if gain is None:
         return together if together.ms >= LOW * together.step_ms else None
-    return together if _exceeds(together, measure_gain(best, report.traces[trace])) else None
+    return together if _exceeds(together, gain) else None
 
 
-def _exceeds(together: Gain, gain: Gain | None) -> bool:
+def _add_all(best: Finding | None, report: Report, trace: int, changes: int) -> str:
+    """What all changes save of the recorded step, where the ``best`` alone is told of the step of the run and saves a
+    smaller share of that."""
+    together, gain = measure_all(report), measure_gain(best, report.traces[trace]) if best is not None else None
+    if together is None or gain is None or not together.step_ms or not gain.step_ms:
+        return ""
+    share = together.ms / together.step_ms
+    if gain.step_ms == together.step_ms or share < gain.ms / gain.step_ms + LOW:
+        return ""
+    every = "both" if changes == 2 else f"all {changes}"
+    return f"; {LEADS[together.kind]}−{percent(share, 1.0)} of the recorded step with {every}"
+
+
+def _exceeds(together: Gain, gain: Gain) -> bool:
     """Whether all changes together save more of the same step than the first."""
-    return gain is None or (gain.step_ms == together.step_ms and gain.ms < together.ms)
+    return gain.step_ms == together.step_ms and gain.ms < together.ms
 
 
 def _best(found: Sequence[Finding], traces: Sequence[TraceInfo], *, seldom: bool) -> Finding | None:
     """The finding to begin with: the first that gains a share of the step that can be told. Where none has a known
-    gain, the first of those of which it is not known; a note is no beginning, and what was counted in few steps or
-    between them is one only where a gate fails for it (``seldom``). Collectives that come before all others
-    are exposed for far longer than those gain (``ordered``)."""
+    gain, the first of those of which it is not known, or that only ask for another recording. A note is no beginning,
+    nor is a wait by design; what was counted in few steps or between them is one only where a gate fails for it
+    (``seldom``). Collectives that come before all others are exposed for far longer than those gain (``ordered``)."""
     impacts = [(finding, describe_impact(finding, traces[finding.trace]).level) for finding in found]
     if impacts and impacts[0][1] == "unknown" and impacts[0][0].severity != "note" and is_exposed(impacts[0][0]):
         return impacts[0][0]
-    known = next((finding for finding, level in impacts if level in ("wrong", "high", "medium")), None)
-    unknown = (finding for finding, level in impacts if level == "unknown" and finding.severity != "note")
+    known = next((one for one, level in impacts if level in TOLD and _can_begin(one)), None)
+    unknown = (finding for finding, level in impacts if level == "unknown" and _can_begin(finding))
     return known or next((finding for finding in unknown if seldom or not is_seldom(finding, traces)), None)
+
+
+def _can_begin(finding: Finding) -> bool:
+    return finding.severity != "note" and not finding.by_design
 
 
 def _is_guess(best: Finding, info: TraceInfo) -> bool:
@@ -169,9 +195,15 @@ def _describe_step(best: Finding | None, info: TraceInfo, together: Gain | None,
     step_ms = find_step_ms(info)
     race = best is not None and best.rule.startswith(RACES)
     wrong = "; results may be wrong until the first is made" if race else ""
-    gain = together or (measure_gain(best, info) if best is not None and not race else None)
+    alone = measure_gain(best, info) if best is not None and not race else None
+    gain = together or alone
+    if together is None and best is not None and best.asks_for_more and alone is not None and alone.step_ms:
+        now = f"{milliseconds(alone.step_ms)}{_base(info, None)}"
+        return f"{now}; {describe_place(best)} takes at most {percent(alone.ms, alone.step_ms)} of it"
     if gain is None or gain.step_ms is None:
         now = _of_run(info) if step_ms is None else f"{milliseconds(step_ms)}{_base(info, None)}"
+        if info.run is not None and is_counted_only(info) and main_phase(info.run) is None:
+            return _describe_waits(best, info.run)
         if best is None:
             return now
         doubt = (
@@ -186,6 +218,12 @@ def _describe_step(best: Finding | None, info: TraceInfo, together: Gain | None,
     how = every if together is not None else "one change" if changes < 2 else "the first change"
     saved = f"−{percent(gain.ms, gain.step_ms)}{_doubt(gain)}"
     return f"{LEADS[gain.kind]}{span(before, ' → ', after)}{_base(info, of_run)}, {saved}, with {how}{wrong}"
+
+
+def _describe_waits(best: Finding | None, run: Run) -> str:
+    """How often a run without steps waits, and at the first change."""
+    of = f", {best.occurrences:,} of them at the first change" if best is not None and best.occurrences else ""
+    return f"none could be told; {count_waits(run):,} waits in {seconds(run.seconds)}{of}"
 
 
 def _of_run(info: TraceInfo) -> str:

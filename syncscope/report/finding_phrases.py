@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from syncscope.report.numbers import milliseconds, percent
 from syncscope.report.run_phrases import describe_frequency
 from syncscope.report.worth_phrases import describe_saving, find_step_of_run
-from syncscope.schema.findings import COMPILED, PACED, Finding, Frame
+from syncscope.schema.findings import COMPILED, COUNTED, PACED, Finding, Frame
 from syncscope.schema.report import TraceInfo
 
 MUCH = 0.05
@@ -55,7 +55,7 @@ def describe_much(finding: Finding, traces: Sequence[TraceInfo]) -> list[str]:
     else:
         stall, whole = finding.stall_ms_per_step, _find_base(finding, info)[0]
     named = ((_label_stall(finding), stall), ("exposed", exposed))
-    much = [(label, ms) for label, ms in named if whole and ms is not None and ms >= MUCH * whole]
+    much = [(label, ms) for label, ms in named if whole and ms is not None and MUCH * whole <= ms <= whole]
     return [f"{label} {milliseconds(ms)} ({percent(ms, whole or 0.0)})" for label, ms in much[:1]]
 
 
@@ -77,6 +77,8 @@ def _often(finding: Finding) -> list[str]:
         return []
     if finding.site_source == COMPILED and not finding.count:
         return []
+    if finding.per_step is None and finding.site_source == COUNTED and not finding.count:
+        return [f"seen in {finding.phase}, not counted" if finding.phase else "not counted"]
     if finding.per_step is None:
         return ["once" if finding.count == 1 else f"{finding.count} times in all"]
     if finding.per_step == 0:
@@ -140,7 +142,7 @@ def _cost_of_run(finding: Finding, info: TraceInfo, with_saving: bool) -> list[s
     def of_run(ms: float) -> str:
         return milliseconds(ms) + (f" ({percent(ms, step_ms)})" if step_ms else "")
 
-    if stall is not None:
+    if stall is not None and (not step_ms or stall <= step_ms):  # else it is an estimate that cannot be
         facts.append((turn, f"{_label_stall(finding)} {of_run(stall)}"))
     if saving is not None and with_saving:
         facts.append((turn, f"saves {of_run(saving)}"))

@@ -12,7 +12,8 @@ from syncscope.schema.findings import NOTHING, OF_BOUND, RACES, Finding
 from syncscope.schema.report import Report, TraceInfo
 
 Level = Literal["wrong", "high", "medium", "low", "unknown"]
-"""``wrong``: a race, which makes results wrong. ``high`` saves 10 % of the step or more, ``low`` less than 1 %."""
+"""``wrong``: a race, which makes results wrong. ``high`` saves 10 % of the step or more, ``low`` less than 1 %.
+``unknown``: also of what only asks for another recording, whatever it may save at most."""
 
 HIGH = 0.1
 
@@ -65,7 +66,8 @@ def _gain(
 
 def measure_all(report: Report) -> Gain | None:
     """What all changes together save, which is known of a report's only trace; ``None`` where it is nothing. Where some
-    have only a bound, it is what the others likely save, or the most that there is, whichever counts for more."""
+    have only a bound, it is what the others likely save, or the most that there is, whichever counts for more; but what
+    only asks for another recording is no change."""
     if len(report.traces) != 1:
         return None
     (info,) = report.traces
@@ -73,6 +75,8 @@ def measure_all(report: Report) -> Gain | None:
     high = report.likely_saving_all_high_ms_per_step
     ms, likely = report.saving_all_ms_per_step, report.likely_saving_all_ms_per_step
     gain = _gain(ms, low, most if high is None else high, likely, info)
+    if any(finding.asks_for_more for finding in report.findings):
+        return gain if gain is not None and gain.kind in ("known", "likely") and gain.ms >= NOTHING else None
     if gain is not None and high is not None and most is not None and OF_BOUND * most > gain.ms:
         gain = _gain(None, low, most, None, info)
     return gain if gain is not None and gain.ms >= NOTHING else None
@@ -97,7 +101,7 @@ def describe_impact(finding: Finding, info: TraceInfo) -> Impact:
         return Impact(level="unknown", words=f"saves {before}{milliseconds(gain.ms)}")
     if share < LOW:
         return Impact(level="low", words="saves under 1 %", amount=amount)
-    level: Level = "high" if share >= HIGH else "medium"
+    level: Level = "unknown" if finding.asks_for_more else "high" if share >= HIGH else "medium"
     return Impact(level=level, words=f"saves {before}{percent(gain.ms, gain.step_ms)}", amount=amount)
 
 

@@ -17,12 +17,15 @@ def explain_missing_lines(findings: Sequence[Finding], report: Report) -> str | 
     of_def = [one for one in leads if one.site is not None and one.site_source == "stack"]
     if not unknown and not of_def:
         return None
+    ours = all("sites" in report.traces[one.trace].has for one in (*unknown, *of_def))
     stacks = all("stacks" in report.traces[one.trace].has for one in unknown)
     amd = any(_on_amd(one, report) for one in (*unknown, *of_def))
     ways = ([] if amd else ["`syncscope profile`"]) + ([] if stacks else ["torch.profiler's with_stack=True"])
     said = f"{_how_many(unknown, leads)} no line" if unknown else ""
     if of_def:
         said += f"{', ' if said else ''}{_how_many(of_def, leads)} only the line of the function's def"
+    if ours:  # what recorded it knows no other way
+        return said
     return f"{said}: to see lines, record with {' or '.join(ways)}" if ways else said
 
 

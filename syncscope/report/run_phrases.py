@@ -18,6 +18,8 @@ FEW = 4
 """Occurrences below this are told one by one, not as a rate."""
 EQUAL = 0.005
 """Rates a step that differ by less are the same number."""
+NEARLY = 1.05
+"""Steps to an occurrence below which it is nearly every step."""
 MOST_DIFFERENCES = 3
 """Differences of a rank that are named."""
 ALIKE = 0.1
@@ -226,7 +228,7 @@ def _sampled(rate: float, low: float | None, high: float | None, one_in: float) 
     counted = f"counted in one of {_few_digits(one_in, 2)} steps"
     if low is None or high is None or high - low <= EQUAL * high:
         return f"{_rate(rate)} ({counted})"
-    if rate < 1 - EQUAL and low > 0 and high <= 1:
+    if rate * NEARLY < 1 and low > 0 and high <= 1:
         return f"about {_rate(rate)} ({_few_digits(1 / high, 2)}–{_few_digits(1 / low, 2)}; {counted})"
     return f"about {_few_digits(rate, 2)} a step ({_few_digits(low, 2)}–{_few_digits(high, 2)}; {counted})"
 
@@ -240,7 +242,7 @@ def _rate(rate: float) -> str:
     if rate <= 0:
         return "never seen"
     every = 1 / rate
-    if every < 1.05:
+    if every < NEARLY:
         return "nearly every step"
     return f"every {_few_digits(every, 2)} steps" if every < 1.95 else f"every {every:.0f} steps"
 

@@ -71,6 +71,12 @@ def main_phase(run: Run) -> Phase | None:
     return max(training or stepping, key=lambda phase: phase.share, default=None)
 
 
+def count_waits(run: Run) -> int:
+    """The waits that were counted in the whole run; an estimate where only some steps were counted."""
+    phases = [phase for phase in run.phases if phase.waits_per_step is not None]
+    return round(sum((phase.waits_per_step or 0.0) * (phase.steps or phase.times) for phase in phases))
+
+
 def phase_of(finding: Finding, traces: Sequence[TraceInfo]) -> Phase | None:
     """The phase that a finding is in; ``None`` where its run was not looked at."""
     return find_phase(traces[finding.trace].run, finding.phase) if finding.trace < len(traces) else None
@@ -83,8 +89,10 @@ def is_outside_steps(finding: Finding, traces: Sequence[TraceInfo]) -> bool:
 
 
 def is_seldom(finding: Finding, traces: Sequence[TraceInfo]) -> bool:
-    """Whether a finding was only counted, beside steps that were recorded, and outside of steps or in few of them."""
+    """Whether a finding was only counted, beside steps that were recorded, and outside of steps or in few of them, or
+    in a phase of which no step was counted."""
     if finding.site_source != "count" or is_counted_only(traces[finding.trace]):
         return False
-    often = finding.run_per_step
-    return is_outside_steps(finding, traces) or (often is not None and often < SELDOM)
+    often, phase = finding.run_per_step, phase_of(finding, traces)
+    uncounted = phase is not None and phase.steps > 0 and not phase.counted_steps
+    return is_outside_steps(finding, traces) or uncounted or (often is not None and often < SELDOM)

@@ -20,7 +20,7 @@ from syncscope.report.finding_phrases import (
 from syncscope.report.impact import Impact, Level, describe_impact, measure_gain
 from syncscope.report.numbers import count, size
 from syncscope.report.run_phrases import describe_source
-from syncscope.report.runs import is_outside_steps
+from syncscope.report.runs import is_outside_steps, is_seldom
 from syncscope.report.text_lines import line, place
 from syncscope.report.trace_phrases import label_by_number
 from syncscope.report.view import MOST_CARDS, View
@@ -36,9 +36,10 @@ STYLES: dict[Level, str] = {
     "unknown": "bold",
 }
 Kind = Literal["whole", "outside", "small"]
-"""A card in full; a line among those that were counted outside of all steps, or among those that save little."""
+"""A card in full; a line among those that were counted outside of all steps or in few of them, or among those that save
+little."""
 HEADINGS: dict[Kind, str] = {
-    "outside": "outside of the steps, saving not known:",
+    "outside": "outside of the steps or in few of them, saving not known:",
     "small": "each saves under 1 %:",
 }
 INDENT = 2
@@ -50,8 +51,8 @@ MOST_BRIEF = 20
 
 def show_cards(cards: Sequence[Card], report: Report, console: Console, view: View, *, failing: bool = False) -> None:
     """Print the cards in their order. Those that are ``failing`` a gate are all shown in full; of others those that
-    save or block under 1 %, those outside of all steps, and those after the first five, have a line each, unless
-    ``view`` asks otherwise."""
+    save or block under 1 %, those outside of all steps or in few of them, and those after the first five, have a line
+    each, unless ``view`` asks otherwise."""
     kept = list(cards if view.top is None else cards[: view.top])
     every = failing or view.verbose or view.top is not None
     kinds = {id(card): "whole" if every else _find_kind(card, report) for card in kept}
@@ -108,7 +109,7 @@ def _find_kind(card: Card, report: Report) -> Kind:
     """Where a card is shown: by what it saves, and whether that can be told."""
     finding, info = card.lead, report.traces[card.lead.trace]
     level = describe_impact(finding, info).level
-    if level == "unknown" and is_outside_steps(finding, report.traces):
+    if level == "unknown" and (is_outside_steps(finding, report.traces) or is_seldom(finding, report.traces)):
         return "outside"
     return "small" if level == "low" or _blocks_little(finding, info) else "whole"
 

@@ -11,6 +11,7 @@ from syncscope.advice import (
     COPY_TO_HOST,
     EITHER_WAY,
     LAST_TO_HOST,
+    MADE_ON_DEVICE,
     MOVED_WEIGHTS,
     SMALL_TO_DEVICE,
     VALUES_TO_HOST,
@@ -65,6 +66,7 @@ class BlockingCopy(WaitRule):
         LAST_TO_HOST,
         *BY_OP,
         VALUES_TO_HOST,
+        MADE_ON_DEVICE,
         *COPIES,
         COPY_TO_HOST,
         Advice(

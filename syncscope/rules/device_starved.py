@@ -5,6 +5,7 @@ from collections import defaultdict
 import msgspec
 
 from syncscope.rules.base.culprits import Culprit, find_culprits, find_slowest_loader
+from syncscope.rules.base.ended_by_copies import find_copies_after_work
 from syncscope.rules.base.idle_advice import ADVICE
 from syncscope.rules.base.idle_causes import find_idle_causes
 from syncscope.rules.base.idle_circumstances import name_circumstances, name_host_work
@@ -186,9 +187,11 @@ class DeviceStarved(RankRule):
         main, sums_up, longest = main_cause(found), is_summed_up(found), next(iter(causes), "unknown")
         first = longest if main is None or sums_up else main.cause
         of_host = name_host_work(timeline) if first == "host work" else []
-        fix = self.advise(*shared, *name_circumstances(timeline), *of_host, *recorded, *first.split())
+        entry = self.choose_advice(*shared, *name_circumstances(timeline), *of_host, *recorded, *first.split())
         message = found.message if first == longest or shared else f"{found.message}{_about(first, named)}"
-        return msgspec.structs.replace(found, sums_up=sums_up, fix=fix, message=message)
+        return msgspec.structs.replace(
+            found, sums_up=sums_up, fix=entry.sentence, asks_for_more=entry.asks_for_more, message=message
+        )
 
 
 def _find_place(
@@ -211,6 +214,9 @@ def _find_place(
         where += f"; {idle_place.share_in_words()} of {part} in {idle_place.in_words()}"
         if idle_place.share * host_ms >= (SITE_SHARE * host_ms if own else half_ms):
             place = idle_place.place
+    elif own == "host work" and place == NOWHERE and (ended := find_copies_after_work(timeline)):
+        where += f"; {ended.in_words()}"
+        place = ended.place or NOWHERE
     recordings = count_recordings(timeline) if own == "host work" else 0
     where += f"; {recordings} calls there record CUDA graphs" if recordings else ""
     loading = causes.get("data loading", 0.0) >= half_ms

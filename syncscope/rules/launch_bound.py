@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections import Counter
+
 import msgspec
 import numpy as np
 
@@ -16,6 +18,7 @@ from syncscope.timeline.calls import COMMANDS
 from syncscope.timeline.launching import Launching
 from syncscope.timeline.places import NOWHERE
 from syncscope.timeline.tables import CAUSES
+from syncscope.timeline.waits import is_wait
 
 LEAST_SHARE = 0.1
 """The step is bound by launches if the device waits for the next launch for at least this share of it."""
@@ -25,6 +28,12 @@ LEAST_SHARE_OF_PART = 0.2
 
 LEAST_LAUNCHES = 10
 """Launches a step below which there is nothing to gather."""
+
+MANY_WAITS, FEW_LAUNCHES = 10, 50
+"""Waits a step from which launches are cut up, and how many of these between two are worth no graph of their own."""
+
+MOST_LINES = 3
+"""Lines of waits that are named."""
 
 PROFILED = 1.5
 """How much slower a profiler with PyTorch's ops makes a host that only launches."""
@@ -74,6 +83,12 @@ class LaunchBound(RankRule):
     advice = (
         *OF_COMPILED,
         Advice(
+            "cut",
+            "Take out the waits between the launches first, most of which are at {op}. A CUDA graph can hold none of "
+            "them, and so few launches between two are hardly worth one; then replay what is left as a CUDA graph "
+            "(torch.compile(mode='reduce-overhead'), torch.cuda.make_graphed_callables).",
+        ),
+        Advice(
             "repeated",
             "Replay the launches as a CUDA graph (torch.compile(mode='reduce-overhead'), "
             "torch.cuda.make_graphed_callables), or launch fewer and larger kernels: torch.compile, foreach or fused "
@@ -109,6 +124,9 @@ class LaunchBound(RankRule):
         assumed += " where the device waits for a launch" if pace.in_part else ""
         most = find_idle_place(timeline, "launching")
         where = f"; {most.share_in_words()} of it in {most.in_words()}" if most else ""
+        cuts = _find_cuts(timeline, launching.launches) if launching.repeats else None
+        where += f"; {cuts.waits / many:,.0f} waits {per} cut them up" if cuts else ""
+        circumstances = ["cut"] if cuts else ["repeated"] if launching.repeats else []
         return self.finding(
             most.place if most else NOWHERE,
             rank=timeline.trace.rank,
@@ -118,8 +136,29 @@ class LaunchBound(RankRule):
             idle_ms_per_step=round(idle_ms, 6),
             message=f"{behind}; {queue}{_graphs(launching, many)}{where}"
             f"{'' if timeline.step_figures.bare_ms else assumed}",
-            fix=self.advise(*name_compiled(timeline), *(["repeated"] if launching.repeats else [])),
+            fix=self.advise(*name_compiled(timeline), *circumstances).replace("{op}", cuts.lines if cuts else ""),
         )
+
+
+class _Cuts(msgspec.Struct, frozen=True):
+    """Waits between launches that leave only few of those between two."""
+
+    waits: int
+    lines: str
+    """The lines of the most frequent."""
+
+
+def _find_cuts(timeline: Timeline, launches: int) -> _Cuts | None:
+    """The waits between ``launches``, where they leave few between two and have lines; ``None`` where they do not."""
+    waits, every = timeline.waits, timeline.places
+    inside = is_wait(waits.kind) & ((waits.step >= 0) | (len(timeline.steps) == 0))
+    many = int(inside.sum())
+    if many < MANY_WAITS * max(len(timeline.steps), 1) or many * FEW_LAUNCHES < launches:
+        return None
+    sites = Counter(every[place].site for place in waits.place[inside].tolist())
+    lines = [f"{site.file}:{site.line}" for site, _ in sites.most_common() if site is not None]
+    lines = list(dict.fromkeys(lines))[:MOST_LINES]
+    return _Cuts(many, " and ".join(filter(None, (", ".join(lines[:-1]), lines[-1])))) if lines else None
 
 
 class _Pace(msgspec.Struct, frozen=True):

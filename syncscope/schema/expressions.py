@@ -99,6 +99,26 @@ def called_name(expression: str | None) -> str:
     return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
 
 
+ANEW = frozenset({
+    "arange", "bernoulli", "empty", "eye", "full", "linspace", "logspace", "normal", "ones", "rand", "randint", "randn",
+    "randperm", "rsample", "sample", "zeros",
+})  # fmt: skip
+"""Functions of torch that make a tensor from numbers alone, and methods that draw one."""
+
+
+def moves_new_tensor(expression: str | None) -> bool:
+    """Whether an expression makes a tensor and moves it at once: ``torch.randn(4).to(device)``."""
+    tree = parse_expression(expression)
+    moves = isinstance(tree, ast.Call) and isinstance(tree.func, ast.Attribute) and tree.func.attr in ("to", "cuda")
+    made = tree.func.value if moves and isinstance(tree, ast.Call) and isinstance(tree.func, ast.Attribute) else None
+    if not isinstance(made, ast.Call) or not isinstance(made.func, ast.Attribute) or made.func.attr not in ANEW:
+        return False
+    draws = made.func.attr in ("sample", "rsample")
+    return draws == isinstance(made.func.value, ast.Call) and (
+        draws or _dotted_name(made.func) == f"torch.{made.func.attr}"
+    )
+
+
 def _dotted_name(tree: ast.expr) -> str:
     """``torch.ops.aten.item``, or ``""`` where it is not a name."""
     parts: list[str] = []

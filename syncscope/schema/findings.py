@@ -17,6 +17,7 @@ Severity = Literal["error", "warning", "note"]
 Status = Literal["unexpected", "expected", "baseline"]
 SiteSource = Literal["hook", "stack", "op", "count", "compile"]
 """``count``: no window recorded it, but it was counted over the run. ``compile``: ``torch.compile`` said it."""
+COUNTED: Final[SiteSource] = "count"
 COMPILED: Final[SiteSource] = "compile"
 UNEXPLAINED: Final = "SYN100"
 """The rule of a counted wait whose op is not known. Baselines, expectations and reports match it with any rule about
@@ -137,6 +138,11 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """Of a finding about idle time: what it is due to, the longest first."""
     sums_up: bool = False
     """Whether other findings name all that it is about: it only sums them up."""
+    asks_for_more: bool = False
+    """Whether its fix only asks to record or to sample more: the recording names nothing to change yet."""
+    by_design: bool = False
+    """Whether PyTorch's own algorithm waits there, so that only another one leaves the wait out: it comes behind what
+    can be changed, and gates as any other."""
     saving_ms_per_step: float | None = None
     """Of the recorded steps, as are its bounds (of the whole trace where it has no steps)."""
     saving_low_ms_per_step: float | None = None
@@ -235,7 +241,9 @@ OF_BOUND = 0.5
 def gain(finding: Finding) -> float | None:
     """Milliseconds a step that fixing a finding likely gains: over the run where that is known, else in the recorded
     steps; between the least and the likely where the likely is a guess, and half of the most where only that is known
-    or nothing is likely; ``None`` unknown."""
+    or nothing is likely; ``None`` unknown. Of what asks for more it is that of the cause whose saving is known."""
+    if finding.asks_for_more:
+        return max((one for one in map(_gain_of_cause, finding.causes) if one is not None), default=None)
     if finding.run_saving_ms_per_step is not None:
         return finding.run_saving_ms_per_step
     low, most = finding.saving_low_ms_per_step, finding.saving_high_ms_per_step
@@ -250,64 +258,15 @@ def gain(finding: Finding) -> float | None:
     return likely / finding.per_step * finding.run_per_step
 
 
-TOWERS = 2.0
-"""Exposed time of which nobody knows what can be gained comes before all gains if it is this many times the most that
-any of them can be."""
-
-
-def ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """The findings in order, the same in every output: unexpected first; races, since they make results wrong; then by
-    what can be gained; what gains less than can be told behind a note on idle time; other notes and what only sums up
-    others last. Where the gain is unknown, or that of several together, by severity and blocked or exposed time, then
-    by how often it happens in the run; but collectives first that are exposed for far longer than anything gains. Among
-    equals, those of training come first."""
-    findings = tuple(findings)
-    gains = [max(gain(one) or 0.0, one.saving_high_ms_per_step or 0.0) for one in findings if _tier(one) == 0]
-    most = max(gains, default=0.0)
-    return tuple(sorted(findings, key=lambda finding: _place(finding, most)))
+def _gain_of_cause(cause: IdleCause) -> float | None:
+    """What a cause that no other finding is about likely gains, as ``gain``; ``None`` where that is nothing or
+    unknown."""
+    likely, low = cause.likely_saving_ms_per_step, cause.saving_low_ms_per_step
+    if cause.covered_by or likely is None or likely < NOTHING:
+        return None
+    return likely if low is None else (likely + low) / 2
 
 
 def is_exposed(finding: Finding) -> bool:
     """Whether a finding is about collectives or copies with no compute beside them for a time that is known."""
     return finding.exposed_ms is not None or finding.exposed_ms_per_step is not None
-
-
-def _towering(finding: Finding, most: float) -> float | None:
-    """The milliseconds that a finding of unknown gain is exposed, where that is far more than ``most``."""
-    exposed = finding.exposed_ms if finding.exposed_ms_per_step is None else finding.exposed_ms_per_step
-    return exposed if exposed is not None and exposed > TOWERS * most else None
-
-
-def _tier(finding: Finding) -> int:
-    """Findings that may gain something, notes on idle time (a trace of warm-up), those that gain less than can be told,
-    other notes."""
-    if finding.severity == "note":
-        return 3 if finding.idle_ms_per_step is None else 1
-    return 2 if finding.saving_below_drift and finding.run_saving_ms_per_step is None else 0
-
-
-def _place(finding: Finding, most: float) -> tuple[object, ...]:
-    """Where a finding comes among others, of which one can gain ``most``."""
-    blocked = (
-        finding.stall_ms_per_step, finding.exposed_ms_per_step, finding.idle_ms_per_step, finding.stall_ms,
-        finding.exposed_ms,
-    )  # fmt: skip
-    gained = gain(finding)
-    if gained is None and most > 0:
-        gained = _towering(finding, most)
-    return (
-        STATUSES.index(finding.status),
-        not finding.rule.startswith(RACES),
-        finding.sums_up,
-        _tier(finding),
-        gained is None,
-        -(gained or 0.0),
-        SEVERITIES.index(finding.severity),
-        -next((ms for ms in blocked if ms is not None), 0.0),
-        -(finding.occurrences or 0) if gained is None else 0,
-        finding.phase is not None and not finding.phase.startswith(TRAINING),
-        finding.trace,
-        finding.rule,
-        finding.site.file if finding.site else "",
-        finding.site.line or 0 if finding.site else 0,
-    )

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from syncscope.analysis.merge import merge
-from syncscope.schema.findings import ordered
+from syncscope.schema.order import ordered
 from syncscope.schema.ranks import Unread
 from syncscope.schema.report import Collective, Delay, Meetings, NotChecked, Report, Stale
 from syncscope.schema.run import Run

@@ -10,6 +10,7 @@ import msgspec
 from syncscope.report.html import render
 from syncscope.schema.findings import Finding, IdleCause
 from syncscope.schema.report import Steps
+from tests.report import sample_run
 from tests.report.pages import Show, cards, copied_text, nth, sample
 from tests.report.sample import HOSTILE, finding, findings, lanes, report, trace_info
 
@@ -198,3 +199,25 @@ def test_the_idle_time_of_launches_is_of_the_step_without_the_profiler(show: Sho
 
 def _spaced(text: str) -> str:
     return text.replace("\xa0", " ")
+
+
+def test_time_blocked_outside_of_steps_is_not_told_as_that_of_a_step(show: Show) -> None:
+    def costs(phase: str, stall: float) -> list[str]:
+        counted = msgspec.structs.replace(sample_run.counted_only(), phase=phase, run_stall_ms_per_step=stall)
+        page = show(render(sample_run.report([sample_run.info()], [counted]), [lanes()])).page
+        return [" ".join(one.split()) for one in page.locator(".cost > span").all_inner_texts()[:1]]
+
+    assert costs("start", 29.7) == ["29.7 ms blocked in all"]
+    assert costs("epoch end", 2.0) == ["2 ms blocked each time"]
+    assert costs("evaluate", 44.25) == ["44.3 ms blocked a step, 50 %"]
+    assert costs("evaluate", 200.0) == [""]
+
+
+def test_the_card_of_the_first_change_is_open_though_another_comes_before_it(show: Show) -> None:
+    little = finding("SYN102", "scalar-read", 42, "loss.item()", saving=0.02)
+    idle = msgspec.structs.replace(
+        finding("OVL303", "device-starved", 31, CALL), asks_for_more=True, idle_ms_per_step=4.0,
+        causes=(IdleCause(cause="host work", ms_per_step=4.0),), severity="warning",
+    )  # fmt: skip
+    page = show(render(report([trace_info()], [little, idle]), [lanes()])).page
+    assert page.locator(".finding[open] .rule").all_inner_texts() == ["Device starved"]

@@ -236,6 +236,14 @@ def test_of_a_run_that_was_only_counted_the_step_of_the_run_is_told() -> None:
     assert said["step"] == "98.1 ms (of the run); what the first change saves is not known"
 
 
+def test_of_a_run_without_steps_it_says_how_often_it_waits() -> None:
+    start = msgspec.structs.replace(sample_run.phases()[sample_run.START], waits_per_step=4248.0)
+    info = msgspec.structs.replace(sample_run.only_counted(), run=sample_run.run(phases=(start,)))
+    drawn = msgspec.structs.replace(sample_run.counted_only(), phase="start", occurrences=3000)
+    said = dict(conclude(sample_run.report([info], [drawn])).lines)
+    assert said["step"] == "none could be told; 4,248 waits in 61.2 s, 3,000 of them at the first change"
+
+
 @pytest.mark.parametrize(
     ("phase", "per_step", "first"),
     [("train", 3 / 412, False), ("epoch end", 2.0, False), ("train", 0.5, True), ("evaluate", 3.0, True)],
@@ -285,3 +293,70 @@ def test_without_the_device_it_is_to_be_recorded_first() -> None:
     said = lines(overlap=None, steps=WITHOUT_STEPS, has=("runtime", "cpu_op"), run=None)["first"]
     asked = "record again, with torch.profiler's ProfilerActivity.CUDA: the trace holds no device activity"
     assert said.startswith(asked)
+
+
+HOST_WORK = IdleCause(cause="host work", ms_per_step=4.0)
+UNNAMED = changed(
+    **RANGE, rule="OVL303", site=None, op=None, causes=(HOST_WORK,), idle_ms_per_step=4.0, asks_for_more=True,
+    fix="Nothing names the work: mark the parts. The rest is for later.", fingerprint="unnamed",
+)  # fmt: skip
+
+
+def test_a_fix_that_only_asks_for_another_recording_does_not_come_before_what_can_be_changed() -> None:
+    said = lines(UNNAMED, READ)
+    assert said["first"].startswith("train.py:42  loss.item(): Keep the value on the device")
+    assert said["step"] == "5.1 → 4.91 ms, −3.7 % (3 to 4.5 %), with one change"
+    failing = Verdict(gate=("OVL303",), unexpected=(UNNAMED,))
+    assert lines(UNNAMED, READ, verdict=failing)["first"].startswith("host work: Nothing names")
+
+
+def test_where_there_is_nothing_else_it_promises_no_shorter_step() -> None:
+    said = lines(UNNAMED)
+    assert said["first"] == "host work: Nothing names the work: mark the parts"
+    assert said["step"] == "5.1 ms; host work takes at most 30 % of it"
+
+
+def test_what_it_may_save_at_most_is_no_saving_of_all_changes_together() -> None:
+    found = [UNNAMED, *(changed(fingerprint=str(line), saving_ms_per_step=0.3) for line in (50, 51))]
+    report = sample.report([sample.trace_info()], found)
+    known = msgspec.structs.replace(
+        report, saving_all_ms_per_step=0.6, saving_all_low_ms_per_step=0.4, saving_all_high_ms_per_step=5.0,
+        likely_saving_all_ms_per_step=0.6, likely_saving_all_high_ms_per_step=0.7,
+    )  # fmt: skip
+    said = dict(conclude(known).lines)
+    assert said["step"] == "5.1 → 4.5 ms, −12 % (7.8 to 14 %), with both changes"
+
+
+def test_what_all_changes_save_of_the_recorded_step_is_told_beside_what_the_first_saves_of_the_run() -> None:
+    found = [sample_run.rate(changed(fingerprint=str(line)), 1.0, 412, run_saving_ms_per_step=3.0) for line in (50, 51)]
+    known = msgspec.structs.replace(
+        sample_run.report([sample_run.info()], found), saving_all_ms_per_step=0.6, saving_all_low_ms_per_step=0.4,
+        saving_all_high_ms_per_step=0.7,
+    )  # fmt: skip
+    said = dict(conclude(known).lines)["step"]
+    assert said.endswith("−3.1 %, with the first change; −12 % of the recorded step with both")
+    little = msgspec.structs.replace(known, saving_all_ms_per_step=0.1)
+    assert dict(conclude(little).lines)["step"].endswith("−3.1 %, with the first change")
+
+
+def test_another_cause_of_the_same_idle_time_comes_first_where_what_it_saves_is_known() -> None:
+    assert READ.site is not None
+    loader = msgspec.structs.replace(READ.site, line=8, expression="for batch in loader:")
+    loading = IdleCause(
+        cause="data loading", ms_per_step=0.4, site=loader, saving_ms_per_step=1.0, saving_low_ms_per_step=0.5,
+        saving_high_ms_per_step=1.5, likely_saving_ms_per_step=1.0,
+    )  # fmt: skip
+    both = msgspec.structs.replace(UNNAMED, causes=(HOST_WORK, loading))
+    said = lines(both, READ)
+    assert said["first"].startswith("train.py:8  for batch in loader: Load ahead: more DataLoader workers")
+    assert said["step"] == "5.1 → 4.1 ms, −20 % (9.8 to 29 %), with one change"
+    little = msgspec.structs.replace(loading, saving_ms_per_step=0.1, likely_saving_ms_per_step=0.1)
+    assert lines(msgspec.structs.replace(both, causes=(HOST_WORK, little)), READ)["first"].startswith("train.py:42")
+
+
+def test_a_note_is_no_beginning_though_it_may_save_much() -> None:
+    by_design = changed(severity="note", saving_ms_per_step=2.0, fingerprint="by design")
+    assert lines(by_design)["first"].startswith("no change is known to save 1 % of the step")
+    assert lines(by_design, READ)["first"].startswith("train.py:42")
+    by_design = msgspec.structs.replace(by_design, severity="error", by_design=True)
+    assert lines(by_design)["first"].startswith("no change is known to save 1 % of the step")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from syncscope.report.finding_phrases import describe_cost, group_alike
+from syncscope.report.finding_phrases import describe_cost, describe_much, describe_often, group_alike
 from syncscope.report.run_phrases import (
     describe_caveats,
     describe_counting,
@@ -20,7 +20,7 @@ from syncscope.report.run_phrases import (
 from syncscope.schema.findings import Finding
 from syncscope.schema.run import Counted
 from tests.report import sample, sample_run
-from tests.report.sample_run import EPOCH_END, EVALUATE, TRAIN, info, phases, rate, run
+from tests.report.sample_run import EPOCH_END, EVALUATE, TRAIN, counted_only, info, phases, rate, run
 
 READ = sample.findings()[0]
 
@@ -60,6 +60,7 @@ def test_how_often_where_every_step_was_counted(
         (0.125, 0.11, 0.14, "about every 8 steps (7.1–9.1; counted in one of 8 steps)"),
         (0.55, 0.084, 1.1, "about 0.55 a step (0.084–1.1; counted in one of 8 steps)"),
         (2.04, 1.9, 2.2, "about 2 a step (1.9–2.2; counted in one of 8 steps)"),
+        (0.97, 0.96, 0.98, "about 0.97 a step (0.96–0.98; counted in one of 8 steps)"),
         (1.0, 0.96, 1.04, "about 1 a step (0.96–1; counted in one of 8 steps)"),
         (1.0, 1.0, 1.0, "every step (counted in one of 8 steps)"),
         (0.0001, 0.00001, 0.0004, "about every 10000 steps (2500–100000; counted in one of 8 steps)"),
@@ -123,6 +124,22 @@ def test_without_steps_a_saving_is_of_no_step() -> None:
     whole = sample.trace_info()
     whole = msgspec.structs.replace(whole, steps=msgspec.structs.replace(whole.steps, count=0))
     assert describe_cost(READ, [whole]).endswith("saves 0.19 ms (3.7 %)")
+
+
+def test_an_estimate_of_more_time_than_the_step_has_is_not_told() -> None:
+    assert describe_cost(rate(READ, 1.0, 412, run_stall_ms_per_step=198.0), [info()]) == (
+        "every step · saves 0.19 ms (3.7 %) a recorded step"
+    )
+    most = rate(READ, 1.0, 412, run_stall_ms_per_step=99.0)
+    assert describe_much(most, [info()]) == []
+    assert describe_much(msgspec.structs.replace(most, run_stall_ms_per_step=50.0), [info()]) == [
+        "blocked 50 ms (51 %)"
+    ]
+
+
+def test_what_was_seen_in_steps_that_nobody_counted_is_no_number() -> None:
+    seen = msgspec.structs.replace(counted_only(), run_per_step=None, occurrences=None)
+    assert describe_often(seen, [info()]) == ["seen in evaluate, not counted"]
 
 
 def test_amounts_of_the_run_and_of_the_recorded_steps_are_told_apart() -> None:

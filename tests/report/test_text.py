@@ -12,7 +12,7 @@ from syncscope.analysis.merge import merge
 from syncscope.report.text import render, render_verdict, to_text
 from syncscope.report.view import WHOLE, View
 from syncscope.schema.findings import Finding
-from syncscope.schema.report import NotChecked, Replay, Report
+from syncscope.schema.report import NotChecked, Replay, Report, TraceInfo
 from syncscope.schema.verdict import Budget, BudgetOutcome, Ratchet, RatchetOutcome, Verdict
 from tests.report import sample
 
@@ -32,6 +32,17 @@ def shown(report: Report, width: int = 80, *, color: bool = False, view: View = 
 def one(**changes: object) -> Report:
     """A report with one finding, changed."""
     return sample.report(found=[msgspec.structs.replace(sample.findings()[0], **changes)])
+
+
+def foreign(**changes: object) -> Report:
+    """The same of a trace that something else recorded."""
+    made = one(**changes)
+    return msgspec.structs.replace(made, traces=(not_ours(),))
+
+
+def not_ours(**changes: object) -> TraceInfo:
+    info = sample.trace_info()
+    return msgspec.structs.replace(info, has=tuple(one for one in info.has if one != "sites"), **changes)
 
 
 def hostile_report() -> Report:
@@ -158,14 +169,19 @@ def test_at_is_left_out_where_it_is_the_site() -> None:
 
 
 def test_how_to_get_the_lines_that_are_not_known_is_said_once() -> None:
-    text = shown(one(site=None), 200)
+    text = shown(foreign(site=None), 200)
     assert "the finding has no line: to see lines, record with `syncscope profile` or torch." in text
     assert "  at <site-packages>/lib/metrics.py:88" in text
     assert "to see lines" not in shown(one())
 
 
+def test_what_recorded_the_trace_is_no_way_to_lines_that_it_does_not_know() -> None:
+    text = shown(one(site=None), 200)
+    assert "the finding has no line" in text and "to see lines" not in text
+
+
 def test_what_cannot_record_a_device_is_not_advised_for_it() -> None:
-    amd = msgspec.structs.replace(sample.trace_info(), device="AMD Instinct MI300X")
+    amd = not_ours(device="AMD Instinct MI300X")
     found = [msgspec.structs.replace(sample.findings()[0], site=None)]
     text = shown(sample.report([amd], found), 200)
     assert "record with torch.profiler's with_stack=True" in text
@@ -183,7 +199,7 @@ def test_what_has_neither_line_nor_op_is_about_the_whole_device() -> None:
 
 
 def test_a_line_from_a_stack_is_said_to_be_that_of_the_def() -> None:
-    text = shown(one(site_source="stack"), width=120)
+    text = shown(foreign(site_source="stack"), width=120)
     assert "  train.py:42  loss.item()  in train_step (the def)\n" in text
     assert (
         "\nthe finding has only the line of the function's def: to see lines, record with `syncscope profile`" in text

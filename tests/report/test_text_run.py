@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from typing import Any
 
 import msgspec
 import pytest
@@ -145,5 +146,16 @@ def test_what_was_counted_outside_of_all_steps_has_a_line() -> None:
     ended = msgspec.structs.replace(counted_only(), phase="epoch end", occurrences=4, run_steps=None)
     text = whole(report(findings=[ended]), 120)
     line = "SYN100 unexplained-wait  train.py:80  losses.append(loss.cpu())  once an epoch"
-    assert f"outside of the steps, saving not known:\n  {line}\n" in text
+    assert f"outside of the steps or in few of them, saving not known:\n  {line}\n" in text
+    assert "fix: " not in text
+
+
+@pytest.mark.parametrize(
+    "fields", [{"run_per_step": 0.0125, "occurrences": 1}, {"run_per_step": None, "occurrences": None}]
+)
+def test_what_was_counted_in_few_steps_or_in_a_phase_that_was_not_has_a_line(fields: dict[str, Any]) -> None:
+    phases = [one if one.name != "evaluate" else msgspec.structs.replace(one, counted_steps=0) for one in run().phases]
+    known = info(run=run(phases=tuple(phases))) if fields["run_per_step"] is None else info()
+    text = whole(report([known], [msgspec.structs.replace(counted_only(), **fields)]), 120)
+    assert "outside of the steps or in few of them, saving not known:\n  SYN100 unexplained-wait  train.py:80" in text
     assert "fix: " not in text

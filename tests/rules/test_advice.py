@@ -146,6 +146,14 @@ def test_a_read_in_pytorchs_own_python_is_known_by_its_file_and_function(frame: 
     assert part in findings(builder, "SYN102")[0].fix
 
 
+def test_a_read_that_an_optimiser_makes_by_design_is_marked() -> None:
+    builder = TraceBuilder().recording(0, 400)
+    waiting(builder, 10, "aten::item").warning(100, line(9, "step()"), torch_frame("optim/lbfgs.py", "LBFGS.step", "x"))
+    waiting(builder, 210, "aten::item").warning(300, line(10, "loss.item()"))
+    marked = {finding.site.line: finding.by_design for finding in findings(builder, "SYN102") if finding.site}
+    assert marked == {9: True, 10: False}
+
+
 def test_a_library_between_the_program_and_that_file_changes_nothing():
     builder = TraceBuilder().recording(0, 300)
     trainer = ("<site-packages>/lightning/trainer.py", 5, "fit", "clip()")
@@ -218,6 +226,22 @@ def test_a_tensor_made_on_the_host_is_made_on_the_device_once_or_from_pinned_mem
     waiting(builder, 10, "aten::to", "aten::copy_", copy="HtoD", memory="pageable", size=size)
     (found,) = findings(builder.warning(100, line(9, expression)), "SYN101")
     assert part in found.fix
+
+
+@pytest.mark.parametrize(
+    ("expression", "part"),
+    [
+        ("torch.randn(4, 1024).to(device)", "Make it on the device, which needs no copy"),
+        ("cache[rows]", "Keep the index (and a value) on the device"),
+    ],
+)
+def test_a_new_tensor_that_is_moved_and_an_index_of_the_host_are_told_by_the_expression(expression: str, part: str):
+    builder = TraceBuilder().recording(0, 1000)
+    for number in range(8):
+        waiting(builder, 10 + 100 * number, "aten::to", "aten::copy_", copy="HtoD", memory="pageable", size=1024)
+        builder.warning(75 + 100 * number, line(9, expression))
+    fixes = {finding.rule: finding.fix for finding in findings(builder, "SYN101", "CPY201")}
+    assert fixes["SYN101"].startswith(part)
 
 
 def test_of_two_findings_about_the_same_copies_one_advises_and_the_other_refers_to_it():

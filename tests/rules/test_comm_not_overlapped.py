@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import pytest
 
 from syncscope.rules import find
-from syncscope.schema.findings import Finding, ordered
+from syncscope.schema.findings import Finding
+from syncscope.schema.order import ordered
 from syncscope.timeline import Timeline
 from tests.builders import TID, TraceBuilder
 from tests.rules.scenes import blind, findings, line

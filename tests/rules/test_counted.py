@@ -10,7 +10,7 @@ from msgspec.json import encode
 from syncscope.analysis.analyze import analyze_timelines
 from syncscope.report.cards import make_cards
 from syncscope.rules import find
-from syncscope.rules.base.counted import BETWEEN, OTHER_PHASE, OTHER_STEPS, PASSED, Frequency, quantile
+from syncscope.rules.base.counted import BETWEEN, NO_STEPS, OTHER_PHASE, OTHER_STEPS, PASSED, Frequency, quantile
 from syncscope.schema.findings import Finding, fingerprint
 from syncscope.schema.recording import RecordedFrame
 from syncscope.schema.report import Report
@@ -316,3 +316,24 @@ def test_a_line_that_waits_of_itself_is_told_apart_from_what_is_done_to_compile(
     builder = TraceBuilder().phase("train", steps=100).counted(0, 100, STEP, name="torch.cuda.synchronize")
     found = findings(builder.counted(0, 12, *TUNES, name="torch.cuda.synchronize").run())
     assert [(one.severity, one.run_per_step) for one in found] == [("error", 1.0), ("note", 0.12)]
+
+
+def test_a_counted_read_that_an_optimiser_makes_by_design_is_marked() -> None:
+    inside = ("<site-packages>/torch/optim/lbfgs.py", 300, "LBFGS.step", "float(loss)")
+    assert {one.by_design for one in only_counted(line(9, "optimizer.step(closure)"), inside)} == {True}
+    assert {one.by_design for one in only_counted(line(9, "model(x)"), ITEM)} == {False}
+
+
+def test_a_line_seen_in_a_phase_of_which_no_step_was_counted_has_no_number() -> None:
+    builder = TraceBuilder().phase("rollout", steps=4, counted_steps=0)
+    (found, *_) = findings(builder.counted(0, 0, ITEM, first_step=0, last_step=0).run())
+    assert found.message == (
+        "loss.item() waits for the device: seen in rollout, of whose steps none was counted; no window recorded it"
+    )
+
+
+def test_where_the_run_has_no_steps_nothing_follows_what_was_counted() -> None:
+    alone = findings(TraceBuilder().phase("start").counted(0, 3000, ITEM).run())
+    assert {one.saving_null_why for one in alone} == {NO_STEPS}
+    followed = findings(TraceBuilder().phase("start").phase("train", steps=9).counted(0, 3000, ITEM).run())
+    assert {one.saving_null_why for one in followed} == {PASSED}

@@ -9,6 +9,7 @@ from syncscope.rules import find
 from syncscope.rules.base.host_math import DRAWS, ON_CPU
 from syncscope.rules.base.idle_circumstances import (
     BACK_TO_BACK,
+    BEFORE_COPIES,
     BEFORE_FIRST,
     BESIDE_GRAPH,
     GRAPH_LAUNCH,
@@ -60,6 +61,39 @@ def test_of_a_recording_of_ours_the_fix_names_what_profile_can_record() -> None:
     (ours,) = findings(scene.recording(), "OVL303")
     assert "with_stack=True" in foreign.fix and "--mode full" not in foreign.fix
     assert "--mode full" in ours.fix and "with_stack" not in ours.fix
+
+
+def masks(*lines: int) -> TraceBuilder:
+    """A step in which the host works for 3 ms before each of the copies at some lines, which wait."""
+    builder = TraceBuilder().recording(0, 3100 * len(lines))
+    for number, of in enumerate(lines):
+        start = 3100 * number
+        builder.launch("k", call=(start, 5), runs=(start + 10, 20))
+        builder.op("aten::copy_", start + 3000, 50).copy(
+            "HtoD", call=(start + 3005, 5), runs=(start + 3012, 10), memory="pageable"
+        )
+        builder.stream_sync(start + 3012, 15).warning(start + 3049, line(of, f"mask{of}.copy_(made)"))
+    return builder
+
+
+def test_host_work_that_nothing_names_has_the_line_of_the_copy_at_which_it_ends() -> None:
+    (found,) = findings(masks(22, 22), "OVL303")
+    assert found.site is not None and (found.site.line, found.site_source) == (22, "hook")
+    assert found.message.endswith("% of the host work ends at the copy of train.py:22")
+    assert "make that on the device" in found.fix and not found.asks_for_more
+
+
+def test_host_work_that_ends_at_several_copies_names_their_lines() -> None:
+    (found,) = findings(masks(13, 14, 15, 16), "OVL303")
+    assert found.site is None and not found.asks_for_more
+    assert "of the host work ends at the copy of train.py:13, 2" in found.message
+    assert "at that of train.py:15" in found.message and "train.py:16" not in found.message
+
+
+def test_what_only_asks_for_another_recording_says_so() -> None:
+    (unnamed,) = findings(mostly_busy(30, 30).recording(), "OVL303")
+    (loading,) = findings(slow_loader(line(8, "DataLoader(data)")), "OVL303")
+    assert (unnamed.asks_for_more, loading.asks_for_more) == (True, False)
 
 
 def test_a_busy_device_is_not():
@@ -147,6 +181,7 @@ def test_every_cause_has_its_fix_and_its_sentence():
         "recorded",
         UNCACHED,
         BACK_TO_BACK,
+        BEFORE_COPIES,
         GRAPH_LAUNCH,
         BESIDE_GRAPH,
         BESIDE_COMPILED,

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from syncscope.schema.findings import Finding
 from tests.builders import TraceBuilder
-from tests.rules.scenes import findings
+from tests.rules.scenes import findings, line
 
 
 def loop(*, runs: float, every: float = 20, bare: float | None = 400, many: int = 20, early: float = 0) -> TraceBuilder:
@@ -159,3 +159,23 @@ def test_waiting_for_the_launch_of_a_graph_is_no_waiting_for_launches_that_a_gra
     (idle,) = findings(builder, "OVL303")
     assert idle.causes[0].cause == "launching"
     assert idle.causes[0].covered_by == ()
+
+
+def cut_up(waits: int) -> TraceBuilder:
+    """Three steps of 200 launches, with as many waits in each as asked."""
+    builder = loop(runs=3, bare=4000, many=200)
+    for step in range(3):
+        for number in range(waits):
+            at = 4000 * step + 20 * (number + 1) - 12
+            builder.stream_sync(at, 3).warning(at + 3.5, line(102 + number % 2, f"read{number % 2}.item()"))
+    return builder
+
+
+def test_waits_that_cut_the_launches_up_come_before_a_graph() -> None:
+    (found,) = bound(cut_up(15))
+    assert "; 15 waits a step cut them up" in found.message
+    assert found.fix.startswith(
+        "Take out the waits between the launches first, most of which are at train.py:102 and train.py:103. "
+    )
+    (whole,) = bound(cut_up(2))
+    assert whole.fix.startswith("Replay the launches as a CUDA graph") and "cut them up" not in whole.message

@@ -4,7 +4,13 @@ import warnings
 
 import pytest
 
-from syncscope.schema.expressions import add_argument, called_name, ops_of_expression, without_format
+from syncscope.schema.expressions import (
+    add_argument,
+    called_name,
+    moves_new_tensor,
+    ops_of_expression,
+    without_format,
+)
 
 
 @pytest.mark.parametrize(
@@ -23,6 +29,24 @@ from syncscope.schema.expressions import add_argument, called_name, ops_of_expre
 )
 def test_an_expression_says_what_it_calls(expression: str | None, name: str) -> None:
     assert called_name(expression) == name
+
+
+@pytest.mark.parametrize(
+    ("expression", "anew"),
+    [
+        ("torch.randn(4, 1024).cuda()", True),
+        ("torch.ones(B, K, self.dim).to(device)", True),
+        ("Dirichlet(torch.ones(K)).sample(torch.Size([B])).to(device)", True),
+        ("torch.from_numpy(mask).to(device)", False),  # its numbers are on the host
+        ("noise.cuda()", False),
+        ("dataset.sample(4).to(device)", False),
+        ("torch.randn(4).cpu()", False),
+        ("torch.randn(4)", False),
+        (None, False),
+    ],
+)
+def test_an_expression_says_whether_it_moves_what_it_makes(expression: str | None, anew: bool) -> None:
+    assert moves_new_tensor(expression) is anew
 
 
 @pytest.mark.parametrize("expression", ["torch.isfinite(x).all()", "mask.any()", "torch.isnan(loss)", "a.eq(b)"])

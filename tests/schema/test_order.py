@@ -6,8 +6,9 @@ from typing import Any
 
 import msgspec
 
-from syncscope.schema.findings import Finding, gain, ordered
-from tests.report import sample
+from syncscope.schema.findings import Finding, IdleCause, gain
+from syncscope.schema.order import ordered
+from tests.report import sample, sample_run
 
 
 def one(rule: str, **fields: Any) -> Finding:
@@ -82,3 +83,40 @@ def test_what_happens_once_in_a_run_comes_behind_what_happens_often_where_neithe
     once = one("SYN102", site_source="count", occurrences=1, run_per_step=0.003, phase="train")
     often = one("SYN102", site_source="count", occurrences=713, run_per_step=45.0, phase="evaluate")
     assert ordered([once, often]) == (often, once)
+
+
+def test_what_saves_more_over_the_whole_run_comes_first_though_it_saves_less_of_its_step() -> None:
+    often = one("SYN101", phase="train", saving_ms_per_step=4.0)
+    rare = one("SYN101", phase="evaluate", saving_ms_per_step=5.0)
+    run = sample_run.info()
+    assert ordered([rare, often], [run]) == (often, rare)
+    assert ordered([often, rare]) == (rare, often)
+    far = msgspec.structs.replace(rare, saving_ms_per_step=21.0)
+    assert ordered([often, far], [run]) == (far, often)
+
+
+def test_what_only_asks_for_another_recording_comes_behind_what_can_be_changed() -> None:
+    unnamed = one("OVL303", saving_high_ms_per_step=99.0, idle_ms_per_step=99.0, asks_for_more=True)
+    assert ordered([unnamed, READ, LOADER]) == (LOADER, READ, unnamed)
+    assert gain(unnamed) is None
+
+
+def test_a_wait_by_design_comes_behind_what_can_be_changed() -> None:
+    line_search = one("SYN102", severity="error", saving_ms_per_step=50.0, by_design=True)
+    assert ordered([line_search, READ]) == (READ, line_search)
+
+
+def test_what_gains_nothing_comes_behind_what_may_gain_something() -> None:
+    nothing = one("SYN101", severity="error", saving_ms_per_step=0.0, likely_saving_ms_per_step=0.0)
+    unnamed = one("OVL303", saving_high_ms_per_step=99.0, idle_ms_per_step=99.0, asks_for_more=True)
+    assert ordered([nothing, unnamed, COUNTED]) == (unnamed, COUNTED, nothing)
+
+
+def test_what_asks_for_another_recording_gains_what_its_other_causes_are_known_to() -> None:
+    loading = IdleCause(
+        cause="data loading", ms_per_step=4.0, likely_saving_ms_per_step=3.0, saving_low_ms_per_step=1.0
+    )
+    waits = IdleCause(cause="wait", ms_per_step=9.0, likely_saving_ms_per_step=9.0, covered_by=("read",))
+    unnamed = one("OVL303", saving_high_ms_per_step=99.0, asks_for_more=True, causes=(waits, loading))
+    assert gain(unnamed) == 2.0
+    assert ordered([READ, unnamed]) == (unnamed, READ)

@@ -24,6 +24,9 @@ from syncscope.timeline.run import PlacedWait, counted_turns, turns
 NO_WINDOW = "no window recorded it"
 
 PASSED = "it happens before the steps or in the first of them only: the steps after them do not repeat it"
+NO_STEPS = (
+    "no step of the program could be told: call syncscope.step() at the end of each, or record by time (--seconds)"
+)
 OTHER_STEPS = "the recorded steps do not hold it: record more of them (--steps), or others (--profile-at)"
 BETWEEN = "it happens between the steps, which windows do not record: see how often it does over the run"
 OTHER_PHASE = 'no window recorded its phase: record it with --phase "{}"'
@@ -262,6 +265,7 @@ def _found(line: CountedLine, timeline: Timeline, rule: RankRule) -> Finding:
     place, first, recording = line.place, line.known[0], timeline.trace.recording
     entry = place.entry or first.wait.name
     ops = next((one.ops for one in line.known if one.ops and rule.claims_counted(one)), ())
+    advice = rule.choose_advice(*_names(line, ops))
     stepped = recording is not None and line.phase.name == recording.phase and len(timeline.steps) > 0
     finding = Finding(
         rule=rule.code,
@@ -278,19 +282,23 @@ def _found(line: CountedLine, timeline: Timeline, rule: RankRule) -> Finding:
         op=known_op(ops, entry) or None,
         count=0,
         per_step=0.0 if stepped else None,
-        saving_null_why=_why_no_saving(line, stepped),
+        saving_null_why=_why_no_saving(line, stepped, has_steps(timeline)),
         phase=line.phase.name,
         run_stall_ms_per_step=line.blocked_ms_per_step,
         message="",
-        fix=rule.advise(*_names(line, ops)).replace("{op}", next(iter(ops_of(ops)), entry or "it")),
+        by_design=advice.by_design,
+        fix=advice.sentence.replace("{op}", next(iter(ops_of(ops)), entry or "it")),
         fingerprint=fingerprint(rule.code, *key_of(place, ops)),
     )
     finding = _add(finding, line, line.frequency(rule.waits_many_times))
     return msgspec.structs.replace(finding, message=_message(line, finding))
 
 
-def _why_no_saving(line: CountedLine, recorded: bool) -> str:
-    """Why a line that no window recorded has no saving; ``recorded`` is whether steps of its phase were recorded."""
+def _why_no_saving(line: CountedLine, recorded: bool, steps_follow: bool) -> str:
+    """Why a line that no window recorded has no saving; ``recorded`` is whether steps of its phase were recorded, and
+    ``steps_follow`` whether the run has steps."""
+    if line.phase.kind == "start" and not steps_follow:
+        return NO_STEPS
     if line.only_first_step or line.phase.kind == "start":
         return PASSED
     if line.phase.kind in ("epoch end", "checkpoint"):
@@ -298,10 +306,15 @@ def _why_no_saving(line: CountedLine, recorded: bool) -> str:
     return OTHER_STEPS if recorded else OTHER_PHASE.format(line.phase.name)
 
 
+def has_steps(timeline: Timeline) -> bool:
+    """Whether a phase of the counted run has steps."""
+    run = timeline.trace.recording.run if timeline.trace.recording else None
+    return run is not None and any(phase.steps for phase in run.phases)
+
+
 def _severity(line: CountedLine, timeline: Timeline, rule: RankRule) -> Severity:
     """A note where nothing tells whether the line waits, and where it waits to warm up."""
-    run = timeline.trace.recording.run if timeline.trace.recording else None
-    steps_follow = run is not None and any(phase.steps for phase in run.phases)
+    steps_follow = has_steps(timeline)
     warm_up = line.only_first_step or line.only_prepares or (line.phase.kind == "start" and steps_follow)
     return "note" if warm_up or not line.certain else rule.severity
 
@@ -332,6 +345,8 @@ def _message(line: CountedLine, finding: Finding) -> str:
         where = "before the first phase of the program"
     elif not phase.steps:
         where = f"in {phase.name}, which ran {turns(phase):,} time{'s' if turns(phase) != 1 else ''}"
+    elif not phase.counted_steps:
+        return f"{subject} waits for the device: seen in {phase.name}, of whose steps none was counted; {NO_WINDOW}"
     elif phase.counted_steps < phase.steps:
         where = f"in {phase.steps:,} steps of {phase.name}, by those of {phase.counted_steps:,} of them"
     else:

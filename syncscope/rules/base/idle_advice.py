@@ -8,6 +8,7 @@ from syncscope.advice import UNCACHED, Advice
 from syncscope.rules.base.host_math import COMPUTES_ON_CPU, DRAWS_ON_CPU
 from syncscope.rules.base.idle_circumstances import (
     BACK_TO_BACK,
+    BEFORE_COPIES,
     BEFORE_FIRST,
     BESIDE_GRAPH,
     GRAPH_LAUNCH,
@@ -90,12 +91,20 @@ ADVICE = (
         f"{IN_FIRST} host work",
         "Most of it lies inside of PyTorch's own operators, before kernels that they launch for the first time: a "
         "library may start there, or choose or load them. Record later steps, and see whether it comes back.",
+        asks_for_more=True,
+    ),
+    Advice(
+        f"{BEFORE_COPIES} host work",
+        "Where the host makes what it copies there, make that on the device, or once and keep it there; else make it "
+        "ahead, in a loader's worker or another thread. Nothing in the recording names this work, but most of it ends "
+        "at copies to the device.",
     ),
     Advice(
         f"{UNSEEN} {OURS} {BEFORE_FIRST} host work",
         "Nothing in the recording names most of the work that the host does there, and most of it comes before "
         "kernels that are launched for the first time: they may be loaded, compiled or chosen then. Record later "
         "steps (--warmup), and see whether it comes back.",
+        asks_for_more=True,
     ),
     Advice(
         f"{UNSEEN} {OURS} host work",
@@ -103,30 +112,35 @@ ADVICE = (
         "(torch.profiler.record_function), which --mode full records, or sample the program's Python (py-spy). "
         "What the next launch does not need can then go to another thread, or to where the device still has work "
         "queued.",
+        asks_for_more=True,
     ),
     Advice(
         f"{SPREAD} {OURS} host work",
         "It is spread over what the program marks inside of that: sample its Python (py-spy) to see what the host "
         "does there. What the next launch does not need can then go to another thread, or to where the device "
         "still has work queued.",
+        asks_for_more=True,
     ),
     Advice(
         f"{UNSEEN} {BEFORE_FIRST} host work",
         "Nothing in the trace names most of the work that the host does there, and most of it comes before kernels "
         "that are launched for the first time: they may be loaded, compiled or chosen then. Record later steps, "
         "with Python stacks (with_stack=True), and see whether it comes back.",
+        asks_for_more=True,
     ),
     Advice(
         f"{UNSEEN} host work",
         "Nothing in the trace names most of the work that the host does there: record Python stacks "
         "(with_stack=True), or mark the parts of the step (record_function). What the next launch does not need "
         "can then go to another thread, or to where the device still has work queued.",
+        asks_for_more=True,
     ),
     Advice(
         f"{SPREAD} host work",
         "It is spread over what the program marks inside of that: record Python stacks (with_stack=True) to see "
         "what the host does there. What the next launch does not need can then go to another thread, or to where "
         "the device still has work queued.",
+        asks_for_more=True,
     ),
     Advice(
         f"{IN_LAUNCHER} host work",
@@ -148,6 +162,7 @@ ADVICE = (
         "shared queued on device",
         "The device was shared, and work was queued behind that of another process: record again on a device that "
         "nobody else uses.",
+        asks_for_more=True,
     ),
     Advice(
         f"{BACK_TO_BACK} queued on device",
@@ -159,6 +174,7 @@ ADVICE = (
         "Nothing on the host: the work was launched in time, and the device began it late though nothing else of this "
         "program ran, as when another process has the device, or it first loads a kernel's code. Record later steps on "
         "a device that nobody else uses, and see whether it comes back.",
+        asks_for_more=True,
     ),
     Advice(
         "queued on device",
@@ -168,6 +184,11 @@ ADVICE = (
         "recorded unknown",
         "Do not trust this part: the file does not hold what the device did then. Record again, with a warm-up "
         "before the window (torch.profiler.schedule), and nobody else on the device.",
+        asks_for_more=True,
     ),
-    Advice("", "Record the runtime calls too (ProfilerActivity.CPU and CUDA), to see what the host did."),
+    Advice(
+        "",
+        "Record the runtime calls too (ProfilerActivity.CPU and CUDA), to see what the host did.",
+        asks_for_more=True,
+    ),
 )

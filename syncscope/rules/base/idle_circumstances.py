@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from syncscope.advice import UNCACHED
 from syncscope.patterns import compile_later
+from syncscope.rules.base.ended_by_copies import find_copies_after_work
 from syncscope.rules.base.first_uses import is_before_first_launches, is_in_ops_that_launch_first
 from syncscope.rules.base.host_math import DRAWS, ON_CPU, computes_on_cpu, draws_on_cpu
 from syncscope.rules.base.idle_places import find_idle_place
@@ -54,6 +55,10 @@ what lies in the ops that make them."""
 OURS = "of-ours"
 """Stands for a recording of ``syncscope profile``, which has no Python stacks of what launches."""
 
+BEFORE_COPIES = "before-copies"
+"""The name for host work that nothing in the trace names, and most of which ends at copies to the device that have
+lines."""
+
 SPREAD = "spread"
 """The name for host work that several marks of the program inside of one share."""
 
@@ -97,6 +102,8 @@ def name_host_work(timeline: Timeline) -> list[str]:
         return [IN_FIRST]
     found = find_idle_place(timeline, "host work")
     ours = [OURS] if timeline.trace.recording is not None else []
+    if found is None and find_copies_after_work(timeline) is not None:
+        return [BEFORE_COPIES]
     if found is None:
         return [UNSEEN, *ours, *([BEFORE_FIRST] if is_before_first_launches(timeline, "host work") else [])]
     if found.spread:

@@ -10,12 +10,12 @@ from typing import Any, ClassVar
 import msgspec
 import numpy as np
 
-from syncscope.advice import Advice, Example, choose
+from syncscope.advice import MADE_ANEW, Advice, Example, choose
 from syncscope.rules.base.groups import SAVING_NULL_WHY, Group, groups
 from syncscope.rules.base.occurrences import Occurrences
 from syncscope.rules.base.once import ONCE
 from syncscope.rules.base.question import Intervention, NoQuestion
-from syncscope.schema.expressions import add_argument, called_name
+from syncscope.schema.expressions import add_argument, called_name, moves_new_tensor
 from syncscope.schema.findings import Finding, Severity, fingerprint
 from syncscope.schema.ranks import BetweenRanks
 from syncscope.schema.report import NotChecked, Report, TraceInfo
@@ -107,10 +107,14 @@ class Rule(ABC):
 
     def advise(self, *names: str) -> str:
         """The sentence of the first advice that fits ``names``. Raises ``LookupError`` where none does."""
+        return self.choose_advice(*names).sentence
+
+    def choose_advice(self, *names: str) -> Advice:
+        """The first advice that fits ``names``. Raises ``LookupError`` where none does."""
         entry = choose(self.advice, names)
         if entry is None:
             raise LookupError(f"{self.code} has no advice for {', '.join(names)}")
-        return entry.sentence
+        return entry
 
     def example(self, fix: str, expression: str | None = None) -> Example | None:
         """The change of code that goes with a finding's fix, in the finding's ``expression`` where that is enough.
@@ -194,7 +198,9 @@ class RankRule(Rule):
     def _finding_of(self, group: Group) -> Finding:
         if not group.warm_up:
             severity, message, fix = self.severity_of(group), self.message(group), self.fix(group)
-            return group.finding(self.code, self.name, severity, message, fix)
+            found = group.finding(self.code, self.name, severity, message, fix)
+            by_design = any(entry.by_design and entry.gave(fix) for entry in self.advice)
+            return msgspec.structs.replace(found, by_design=True) if by_design else found
         message = f"{self.message(group)}; this is part of warm-up ({group.warm_up})"
         return group.finding(self.code, self.name, "note", message, ONCE[group.warm_up])
 
@@ -245,6 +251,8 @@ def name_place(place: Place) -> Iterator[str]:
         yield frame.function.split(".")[-1]
     name = called_name(place.running) or place.entry
     yield name if name == "[]" else f"{name}()"
+    if moves_new_tensor(place.running or (place.site.expression if place.site else None)):
+        yield MADE_ANEW
 
 
 class RunFindings(msgspec.Struct, frozen=True):

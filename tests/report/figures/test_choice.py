@@ -168,14 +168,23 @@ def test_a_step_in_which_the_host_runs_ahead_is_as_long_as_its_device_work() -> 
     assert report.figure("timeline").layout.xaxis.range[1] == pytest.approx(2 * info.steps.profiled_ms, rel=0.02)
 
 
+def without_asking(report: Report) -> Report:
+    """The report, as if all its fixes could be made."""
+    known = tuple(msgspec.structs.replace(one, asks_for_more=False) for one in report.findings)
+    return msgspec.structs.replace(report, findings=known)
+
+
 def test_idle_time_is_named_by_the_cause_that_is_not_another_findings() -> None:
-    rows = find_savings(recorded("generate"), 0)
+    report = recorded("generate")
+    rows = find_savings(without_asking(report), 0)
     assert [(row.name, row.said) for row in rows] == [
         ("launch-bound", "0.766 ms, −78 %"),
-        ("device-starved: host work", "at best 2.66 ms, −24 %"),
         ("workload.py:11  model.generate(prompt, max_new_tokens=60, do_sample=True)", "3.43 ms, −1.7 %"),
         ("workload.py:11  model.generate(prompt, max_new_tokens=60, do_sample=True)", "3.43 ms, −1.4 %"),
+        ("device-starved: host work", "at best 2.66 ms, −24 %"),
         ("all of them together", "0.512 ms, −85 %"),
     ]
-    rows = find_savings(syncscope.analyze(TRACES / "ddp_straggler" / "trace" / "rank1.json.gz"), 0)
+    assert "device-starved: host work" not in [row.name for row in find_savings(report, 0)]
+    straggler = syncscope.analyze(TRACES / "ddp_straggler" / "trace" / "rank1.json.gz")
+    rows = find_savings(without_asking(straggler), 0)
     assert [row.name for row in rows[:2]] == ["workload.py:22  loss.item()", "workload.py:22  host work"]

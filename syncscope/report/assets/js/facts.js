@@ -68,7 +68,7 @@ const isPaced = (finding) => finding.rule === "LCH501";
 /** What a finding costs: the host blocked or compiling, else the device's exposed time, with the words for it. */
 function cost(finding, info) {
   const held = finding.site_source === "compile" ? "compiling" : "blocked";
-  if (finding.run_stall_ms_per_step !== null) return [finding.run_stall_ms_per_step, `${held} a step`];
+  if (finding.run_stall_ms_per_step !== null) return blockedInRun(finding, info, held);
   const step = recordedStep(finding, info);
   if (finding.stall_ms_per_step !== null) return [finding.stall_ms_per_step, `${held} ${step}`];
   if (finding.exposed_ms_per_step !== null) return [finding.exposed_ms_per_step, `exposed ${step}`];
@@ -77,6 +77,15 @@ function cost(finding, info) {
     return [finding.idle_ms_per_step, guessed ? `idle ${step} without the profiler, at a guess` : `idle ${step}`];
   }
   return [finding.stall_ms, finding.stall_ms === null ? "blocked" : "blocked in all"];
+}
+
+/** The time blocked over the run: a step; of a phase without steps each time; nothing where the step is shorter. */
+function blockedInRun(finding, info, held) {
+  const stall = finding.run_stall_ms_per_step;
+  const phase = info.run && info.run.phases.find((one) => one.name === finding.phase);
+  if (phase && !phase.steps) return [stall, `${held} ${phase.times > 1 ? "each time" : "in all"}`];
+  const step = stepOfPhase(finding, info);
+  return step !== null && stall > step ? [null, held] : [stall, `${held} a step`];
 }
 
 /** The mean step of a finding's phase over the run, in ms. What is compiled is added to the median one. */

@@ -176,10 +176,11 @@ class Findings {
     this.apply();
   }
 
-  /** So that a reader sees what a card holds. */
+  /** So that a reader sees what a card holds: that of the first change, where it is shown. */
   openFirst() {
     const shown = this.rows.filter((row) => !row.card.hidden && row.findings[0].status === "unexpected");
-    if (shown.length && !shown.some((row) => row.card.open)) unfold(shown[0].card);
+    const first = shown.find((row) => row.view.id === this.data.page.first) || shown[0];
+    if (first && !shown.some((row) => row.card.open)) unfold(first.card);
   }
 
   /** Opens all that are shown, for paper. Returns those that were folded. */

@@ -1,0 +1,85 @@
+"""The order of findings, which is the same in every output."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from syncscope.schema.findings import NOTHING, RACES, SEVERITIES, STATUSES, TRAINING, Finding, gain
+from syncscope.schema.report import TraceInfo
+
+TOWERS = 2.0
+"""Exposed time of which nobody knows what can be gained comes before all gains if it is this many times the most that
+any of them can be."""
+
+
+def ordered(findings: Iterable[Finding], traces: Sequence[TraceInfo] = ()) -> tuple[Finding, ...]:
+    """The findings in order, the same in every output: unexpected first; races, since they make results wrong; then by
+    what can be gained, of phases whose steps the ``traces`` know over the whole run; what gains less than can be told
+    behind a note on idle time; other notes, waits by design and
+    what only sums up others last. Where the gain is unknown, or that of
+    several together, by severity and blocked or exposed time, then by how often it happens in the run; but collectives
+    first that are exposed for far longer than anything gains. Among equals, those of training come first."""
+    findings = tuple(findings)
+    gains = [
+        max(gain(one) or 0.0, one.saving_high_ms_per_step or 0.0) * weigh(one, traces)
+        for one in findings
+        if _tier(one) == 0 and not one.asks_for_more
+    ]
+    most = max(gains, default=0.0)
+    return tuple(sorted(findings, key=lambda finding: _place(finding, most, weigh(finding, traces))))
+
+
+def weigh(finding: Finding, traces: Sequence[TraceInfo]) -> float:
+    """What a millisecond a step of a finding counts for: the steps of its phase, as a share of those of the phase with
+    the most; 1 where they are not known."""
+    run = traces[finding.trace].run if finding.trace < len(traces) else None
+    steps = {phase.name: phase.steps for phase in run.phases} if run is not None else {}
+    mine = steps.get(finding.phase or "", 0)
+    return mine / max(steps.values()) if mine else 1.0
+
+
+def _towering(finding: Finding, most: float) -> float | None:
+    """The milliseconds that a finding of unknown gain is exposed, where that is far more than ``most``."""
+    exposed = finding.exposed_ms if finding.exposed_ms_per_step is None else finding.exposed_ms_per_step
+    return exposed if exposed is not None and exposed > TOWERS * most else None
+
+
+def _tier(finding: Finding) -> int:
+    """Findings that may gain something, notes on idle time (a trace of warm-up), those that gain nothing or less than
+    can be told,
+    other notes and waits by design."""
+    if finding.by_design:
+        return 3
+    if finding.severity == "note":
+        return 3 if finding.idle_ms_per_step is None else 1
+    gained = gain(finding)
+    little = finding.saving_below_drift and finding.run_saving_ms_per_step is None
+    return 2 if little or (gained is not None and gained < NOTHING) else 0
+
+
+def _place(finding: Finding, most: float, weight: float) -> tuple[object, ...]:
+    """Where a finding, a millisecond of which counts for ``weight``, comes among others, of which one can gain
+    ``most``."""
+    blocked = (
+        finding.stall_ms_per_step, finding.exposed_ms_per_step, finding.idle_ms_per_step, finding.stall_ms,
+        finding.exposed_ms,
+    )  # fmt: skip
+    gained = gain(finding)
+    if gained is None and most > 0:
+        gained = _towering(finding, most / weight)
+    return (
+        STATUSES.index(finding.status),
+        not finding.rule.startswith(RACES),
+        finding.sums_up,
+        _tier(finding),
+        gained is None,
+        -(gained or 0.0) * weight,
+        SEVERITIES.index(finding.severity),
+        -next((ms for ms in blocked if ms is not None), 0.0),
+        -(finding.occurrences or 0) if gained is None else 0,
+        finding.phase is not None and not finding.phase.startswith(TRAINING),
+        finding.trace,
+        finding.rule,
+        finding.site.file if finding.site else "",
+        finding.site.line or 0 if finding.site else 0,
+    )
