@@ -45,6 +45,7 @@ SETS = {
     "fifteenth reading: judged before the mends that it led to": Path(__file__).with_name("fifteenth_reading.json"),
     "sixteenth reading: judged before the mends that it led to": Path(__file__).with_name("sixteenth_reading.json"),
     "seventeenth reading: judged before the mends that it led to": Path(__file__).with_name("seventeenth_reading.json"),
+    "eighteenth reading: judged before the mends that it led to": Path(__file__).with_name("eighteenth_reading.json"),
 }
 """The files of judgements by what they are evidence of."""
 
