@@ -16,6 +16,7 @@ from syncscope.rules.blocking_copy import BlockingCopy
 from syncscope.rules.comm_not_overlapped import CommNotOverlapped
 from syncscope.rules.device_starved import ONCE
 from syncscope.rules.pageable_copy import PageableCopy
+from syncscope.rules.scalar_read import ScalarRead
 from syncscope.schema.findings import Finding
 from syncscope.schema.numbers import milliseconds
 from syncscope.schema.report import START, Delay, NotChecked, Report, TraceInfo
@@ -41,8 +42,9 @@ do."""
 
 ALLOCATIONS = frozenset({AllocatorSync.code})
 COPIES = frozenset({BlockingCopy.code, PageableCopy.code})
+READS = frozenset({ScalarRead.code})
 """Rules whose gains are what a rank's own host does, which it waits longer in return where others come late. Of copies
-the gain is told as all ranks have it, so that of the latest limits it only where every rank has a trace."""
+and reads the gain is told as all ranks have it, so that of the latest limits it only where every rank has a trace."""
 
 ALONE = "the trace of one rank alone does not say who comes late to a collective"
 APART = "no trace of another rank has the same collectives of the same steps"
@@ -87,10 +89,11 @@ class StragglingSync(RunRule):
 
     Needs the traces of two ranks or more, of the same steps. Ranks are compared collective by collective, in the order
     of each kind and process group. All ranks end a collective together, so the one that ran it for the shortest time
-    came last, and no common clock is needed. The finding names what its device was idle for before that, more than the
-    others'. A rank whose device simply had more to compute is no finding. Profilers do not start at the same time, so
-    of three steps or more the first is left out; of fewer, that a rank began the first later is told apart, and where
-    no steps are known that its recording began later.
+    came last, and no common clock is needed. Sends and receives are compared where a run has two ranks, since what one
+    sends the other receives. The finding names what its device was idle for before that, more than the others'. A rank
+    whose device simply had more to compute is no finding. Profilers do not start at the same time, so of three steps or
+    more the first is left out; of fewer, that a rank began the first later is told apart, and where no steps are known
+    that its recording began later.
     """
 
     code = "DST601"
@@ -135,13 +138,21 @@ class StragglingSync(RunRule):
             tuple(entry for one in compared for entry in one.not_checked),
             next((table for table, _ in between if table is not None), None),
             alone if find_missing_ranks(traces) else {},
+            frozenset(number for number, info in enumerate(traces) if self._meets_no_other(info, traces)),
         )
+
+    def _meets_no_other(self, info: TraceInfo, traces: Sequence[TraceInfo]) -> bool:
+        """Whether a trace has nothing to compare, as with sends and receives alone, though another rank's is given."""
+        others = {other.rank for other in traces if other.phase == info.phase} - {None, info.rank}
+        return info.rank is not None and not self.can_compare(info) and bool(others)
 
     def explain(self, findings: Sequence[Finding], compared: RunFindings) -> list[Finding]:
         apart = {entry.trace for entry in compared.not_checked if entry.why == APART}
-        told = tell_of_ranks(findings, CommNotOverlapped.code, compared.between_ranks, apart, compared.alone)
+        told = tell_of_ranks(
+            findings, CommNotOverlapped.code, compared.between_ranks, apart, compared.alone, compared.without_meetings
+        )
         between = compared.between_ranks
-        bounded = ALLOCATIONS if between is not None and between.missing else ALLOCATIONS | COPIES
+        bounded = ALLOCATIONS if between is not None and between.missing else ALLOCATIONS | COPIES | READS
         return limit_by_late_ranks(told, CommNotOverlapped.code, between, bounded)
 
     def _compare_phase(self, ranks: dict[int, TraceInfo], findings: Sequence[Finding]) -> RunFindings:

@@ -256,6 +256,8 @@ class RunFindings(msgspec.Struct, frozen=True):
     between_ranks: BetweenRanks | None = None
     alone: Mapping[int, frozenset[str]] = msgspec.field(default_factory=dict)
     """The kinds of collectives of each trace that could not be compared, where ranks of its run have no trace."""
+    without_meetings: frozenset[int] = frozenset()
+    """The traces with nothing to compare beside those of other ranks."""
 
 
 class RunRule(Rule):
