@@ -47,11 +47,13 @@ def ops_of(chain: Chain) -> Chain:
 
 
 def known_op(chain: Chain, call: str) -> str:
-    """The innermost op that a user knows: ``aten::item``, not the private ``aten::_local_scalar_dense`` inside it.
-    Without any op, the runtime ``call``."""
+    """The innermost op that a user knows: ``aten::item``, not the private ``aten::_local_scalar_dense`` inside it, nor
+    the ``PythonSubclass`` in which a tensor of a class of its own reads its value. Frames around ops, of autograd and
+    of Python, stand for it only where they hold no op. Without any, the runtime ``call``."""
     chain = tuple(op for op in chain if op != RECORDER)
-    public = [op for op in chain if not op.split("::")[-1].startswith("_")]
-    return (public or chain or (call,))[-1]
+    inside = ops_of(chain) or chain
+    public = [op for op in inside if not op.split("::")[-1].startswith("_")]
+    return (public or inside or (call,))[-1]
 
 
 def reads_scalar(chain: Chain) -> bool:
