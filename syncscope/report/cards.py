@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from syncscope.report.finding_phrases import group_alike
-from syncscope.schema.findings import RACES, Finding
+from syncscope.schema.findings import BETWEEN_RANKS, RACES, Finding, gain
 from syncscope.schema.report import Report
 
 
@@ -44,7 +44,8 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
 
 def make_cards(findings: Iterable[Finding]) -> list[Card]:
     """The cards of findings in their order. A finding that has the same cause as another at the same place, as
-    ``related`` says, joins its card; races and causes of idle time have their own."""
+    ``related`` says, joins its card; races and causes of idle time have their own. So has a rank that comes late, whose
+    gain is never known, where what waits for it gains something by itself, as little as that may be."""
     cards: list[list[list[Finding]]] = []
     at_place: dict[object, list[list[list[Finding]]]] = {}
     for group in group_alike(findings):
@@ -64,6 +65,9 @@ def _belongs(finding: Finding, card: Sequence[Sequence[Finding]]) -> bool:
     """Whether a finding has the cause of a card at its place. Two findings of one rule stay two."""
     others = [group[0] for group in card]
     if _alone(finding) or any(_alone(other) or other.rule == finding.rule for other in others):
+        return False
+    whole = (*others, finding)
+    if any(one.rule.startswith(BETWEEN_RANKS) for one in whole) and any(gain(one) is not None for one in whole):
         return False
     return any(other.fingerprint in finding.related or finding.fingerprint in other.related for other in others)
 

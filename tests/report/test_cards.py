@@ -66,3 +66,11 @@ def test_what_only_sums_up_others_has_no_card_beside_them() -> None:
     assert choose_findings(sample.report(found=[WAIT, sums_up])) == [WAIT]
     assert choose_findings(sample.report(found=[sums_up])) == [sums_up]
     assert choose_findings(sample.report(found=[moved(WAIT, status="expected"), sums_up])) == [sums_up]
+
+
+def test_a_late_rank_has_a_card_of_its_own_where_what_waits_for_it_gains_something_by_itself() -> None:
+    late = sample.finding("DST601", "straggling-sync", 31, EXPRESSION)
+    gains = sample.finding("OVL302", "comm-not-overlapped", 31, EXPRESSION, saving=0.001)
+    assert rules(make_cards(related(gains, late))) == [["OVL302"], ["DST601"]]
+    waits = sample.finding("OVL302", "comm-not-overlapped", 31, EXPRESSION)
+    assert rules(make_cards(related(late, waits))) == [["DST601", "OVL302"]]
