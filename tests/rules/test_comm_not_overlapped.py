@@ -266,8 +266,19 @@ def test_sends_and_receives_that_start_together_get_the_advice_for_them():
         builder.annotation("nccl:coalesced", at + 20, 20)
         builder.launch("ncclDevKernel_SendRecv(ncclDevKernelArgs)", call=(at + 25, 5), runs=(at + 320, 500), stream=13)
     (found,) = exposed(builder)
-    assert found.fix.startswith("Post it early")
+    assert found.fix.startswith("Start these sends and receives before")
     assert "DistributedDataParallel" not in found.fix
+
+
+@pytest.mark.parametrize(("many", "size"), [(1, "4 bytes"), (310, "1,240 bytes"), (1 << 20, "4.19 MB")])
+def test_a_few_numbers_are_told_in_bytes(many: int, size: str):
+    builder = TraceBuilder(rank=0, world_size=2).steps(0, 1000, 2000)
+    moves = {"In msg nelems": many, "dtype": "Float", "Process Group Name": "0"}
+    for at in (0, 1000):
+        builder.launch("forward", call=(at + 1, 5), runs=(at + 10, 300))
+        builder.launch(ALL_REDUCE, call=(at + 25, 5), runs=(at + 320, 500), stream=13, args=moves)
+    (found,) = exposed(builder)
+    assert f"allreduce × 1 a step ({size})" in found.message
 
 
 @pytest.mark.parametrize(("gradients", "begin"), [(1, "Send less"), (2, "Send less"), (3, "Reduce sooner")])

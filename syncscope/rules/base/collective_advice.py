@@ -75,7 +75,7 @@ CHEAPER = {"optimiser", "tensor-parallel", f"backward {LARGE}"}
 of needs them before it goes on, or they cannot be split, so they cannot be hidden."""
 
 COALESCED = "nccl:coalesced"
-"""The mark around sends and receives that are started together."""
+"""The mark around sends and receives that are started together, as by ``batch_isend_irecv``."""
 
 GEFORCE, NO_PEER_ACCESS = "GeForce", "no-peer-access"
 """In the names of devices that do not reach each other's memory, and the name for such a device."""
@@ -138,14 +138,26 @@ FOR_COLLECTIVES: Section = (
     ),
     Advice(
         "send|recv|point-to-point",
-        "Post it early (batch_isend_irecv), so that it runs beside compute that does not need it, as another "
-        "micro-batch; a pipeline hides more with more micro-batches or an interleaved schedule "
-        "(ScheduleInterleaved1F1B).",
+        "Post it early (batch_isend_irecv), so that it runs beside another micro-batch; a pipeline hides more "
+        "with more micro-batches or an interleaved schedule (ScheduleInterleaved1F1B).",
         before="dist.recv(x)\ny = stage(x)",
         after="""
         coming = dist.irecv(following)   # of the next micro-batch
         y = stage(x)                     # meanwhile
         coming.wait()
+        """,
+    ),
+    Advice(
+        COALESCED,
+        "Start these sends and receives before compute that does not need them: the block at hand, another "
+        "micro-batch. A pipeline hides more with more micro-batches or an interleaved schedule "
+        "(ScheduleInterleaved1F1B), and shares of the work that are as large for each rank make the wait shorter.",
+        before="for work in dist.batch_isend_irecv(ops):\n    work.wait()\ny = attend(block)",
+        after="""
+        works = dist.batch_isend_irecv(ops)   # of the next block
+        y = attend(block)                     # meanwhile
+        for work in works:
+            work.wait()
         """,
     ),
     Advice(
@@ -269,8 +281,10 @@ def name_surroundings(group: Group) -> Iterator[str]:
         yield from kinds
     elif kinds <= SHARDED:
         yield "sharded"
-    if kinds <= {"send", "recv"} or (kinds == {PEERS} and COALESCED in _marks(group)):
+    elif kinds <= {"send", "recv"}:
         yield "point-to-point"
+    if kinds == {PEERS} and COALESCED in _marks(group):
+        yield COALESCED
 
 
 def _contexts(group: Group) -> list[str]:
