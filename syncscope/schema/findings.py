@@ -256,13 +256,16 @@ TOWERS = 2.0
 """Exposed time of which nobody knows what can be gained comes before all gains if it is this many times the most that
 any of them can be."""
 
+DWARFS = 0.01
+"""Else it comes before those that gain less than this share of it."""
+
 
 def ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """The findings in order, the same in every output: unexpected first; races, since they make results wrong; then by
     what can be gained; what gains less than can be told behind a note on idle time; other notes and what only sums up
     others last. Where the gain is unknown, or that of several together, by severity and blocked or exposed time, then
-    by how often it happens in the run; but collectives first that are exposed for far longer than anything gains. Among
-    equals, those of training come first."""
+    by how often it happens in the run; but collectives first that are exposed for far longer than anything gains, and
+    others before what gains next to nothing beside them. Among equals, those of training come first."""
     findings = tuple(findings)
     gains = [max(gain(one) or 0.0, one.saving_high_ms_per_step or 0.0) for one in findings if _tier(one) == 0]
     most = max(gains, default=0.0)
@@ -274,10 +277,11 @@ def is_exposed(finding: Finding) -> bool:
     return finding.exposed_ms is not None or finding.exposed_ms_per_step is not None
 
 
-def _towering(finding: Finding, most: float) -> float | None:
-    """The milliseconds that a finding of unknown gain is exposed, where that is far more than ``most``."""
+def _weighs(finding: Finding, most: float) -> float | None:
+    """The gain beside which a finding of unknown gain is placed, by the milliseconds that it is exposed, where one can
+    gain ``most``; ``None`` where it is not exposed."""
     exposed = finding.exposed_ms if finding.exposed_ms_per_step is None else finding.exposed_ms_per_step
-    return exposed if exposed is not None and exposed > TOWERS * most else None
+    return exposed if exposed is None or exposed > TOWERS * most else DWARFS * exposed
 
 
 def _tier(finding: Finding) -> int:
@@ -296,7 +300,7 @@ def _place(finding: Finding, most: float) -> tuple[object, ...]:
     )  # fmt: skip
     gained = gain(finding)
     if gained is None and most > 0:
-        gained = _towering(finding, most)
+        gained = _weighs(finding, most)
     return (
         STATUSES.index(finding.status),
         not finding.rule.startswith(RACES),

@@ -134,7 +134,7 @@ def test_one_of_unknown_saving_that_has_a_line_says_how_long_it_is_exposed() -> 
     late = msgspec.structs.replace(late, exposed_ms_per_step=3.0, per_step=1.0, **unknown)
     text = " ".join(shown(sample.report(found=[*several(5), late]), 160).split())
     assert "also: saving not known · DST601 straggling-sync" in text
-    assert "once a step · exposed 3 ms (50 %)" in text
+    assert "once a step · holds others 3 ms (50 %)" in text
 
 
 def test_top_shows_no_more_and_says_how_many_are_left() -> None:
