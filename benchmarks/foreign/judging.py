@@ -45,6 +45,7 @@ SETS = {
     "fifteenth reading: judged before the mends that it led to": Path(__file__).with_name("fifteenth_reading.json"),
     "sixteenth reading: judged before the mends that it led to": Path(__file__).with_name("sixteenth_reading.json"),
     "seventeenth reading: judged before the mends that it led to": Path(__file__).with_name("seventeenth_reading.json"),
+    "eighteenth reading: judged before the mends that it led to": Path(__file__).with_name("eighteenth_reading.json"),
     "eighteenth reading, second part: judged before the mends that it led to": Path(__file__).with_name(
         "eighteenth_reading_part2.json"
     ),

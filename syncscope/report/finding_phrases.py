@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from syncscope.report.numbers import milliseconds, percent
 from syncscope.report.run_phrases import describe_frequency
 from syncscope.report.worth_phrases import describe_saving, find_step_of_run
-from syncscope.schema.findings import COMPILED, COUNTED, PACED, Finding, Frame
+from syncscope.schema.findings import BETWEEN_RANKS, COMPILED, COUNTED, PACED, Finding, Frame
 from syncscope.schema.report import TraceInfo
 
 MUCH = 0.05
@@ -54,7 +54,7 @@ def describe_much(finding: Finding, traces: Sequence[TraceInfo]) -> list[str]:
         stall, exposed, whole = finding.stall_ms, finding.exposed_ms, _find_base(finding, info)[0]
     else:
         stall, whole = finding.stall_ms_per_step, _find_base(finding, info)[0]
-    named = ((_label_stall(finding), stall), ("exposed", exposed))
+    named = ((_label_stall(finding), stall), (_label_exposed(finding), exposed))
     much = [(label, ms) for label, ms in named if whole and ms is not None and MUCH * whole <= ms <= whole]
     return [f"{label} {milliseconds(ms)} ({percent(ms, whole or 0.0)})" for label, ms in much[:1]]
 
@@ -91,12 +91,18 @@ def _label_stall(finding: Finding) -> str:
     return "compiling" if finding.site_source == COMPILED else "blocked"
 
 
+def _label_exposed(finding: Finding) -> str:
+    """What the exposed time of a finding is: that of its own collectives or copies, or that for which its rank holds
+    the others in theirs."""
+    return "holds others" if finding.rule.startswith(BETWEEN_RANKS) else "exposed"
+
+
 def _recorded(finding: Finding, info: TraceInfo, stall: float | None, of: str = " of the recorded step") -> list[str]:
     """How long it was blocked, exposed and idle, with the share of the recorded step, or of the device's
     time where there are no steps. What is nothing is left out."""
     named = (
         (_label_stall(finding), stall),
-        ("exposed", finding.exposed_ms_per_step),
+        (_label_exposed(finding), finding.exposed_ms_per_step),
         ("idle", finding.idle_ms_per_step),
     )
     told = [(label, ms, _share(ms, finding, info, of)) for label, ms in named if ms]

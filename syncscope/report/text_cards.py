@@ -69,7 +69,8 @@ def show_cards(cards: Sequence[Card], report: Report, console: Console, view: Vi
 
 
 def _briefly(cards: Sequence[Card], heading: str, report: Report, console: Console) -> None:
-    """A line for each card. Amounts are small: only how long it blocks or is exposed is told, where that is much."""
+    """A line for each card. Where the saving is small or unknown, it is told how long it blocks or is exposed, if that
+    is much."""
     if not cards:
         return
     line(console, Text(heading, style="dim"))
@@ -78,7 +79,8 @@ def _briefly(cards: Sequence[Card], heading: str, report: Report, console: Conso
         impact = describe_impact(finding, report.traces[finding.trace])
         lead = "" if _find_kind(card, report) != "whole" else f"{impact.words} · "
         source = describe_source(finding) if lead else []
-        much = describe_much(finding, report.traces) if not lead and finding.per_step != 0 else []
+        told = not lead or impact.level == "unknown"
+        much = describe_much(finding, report.traces) if told and finding.per_step != 0 else []
         where_else = _where(card, report) if much else _where_briefly(card, report)
         facts = [*source, *describe_often(finding, report.traces), *much, *where_else]
         where = _without_line(finding) if finding.site is None else _short(format_location(finding.site))

@@ -33,6 +33,9 @@ LEAST_EXPOSED = 0.1
 MOSTLY_HIDDEN, SMALL_SHARE = 0.5, 0.05
 """Exposed share of its own time and of the step below which a collective is a note, as a last bucket is."""
 
+LEAST_MB = 10_000
+"""Bytes from which on they are told as megabytes."""
+
 REASONS = {
     SAME_STREAM: "they are on the stream that computes",
     HELD: "what computes next waits for them, and nothing else is left to compute",
@@ -117,7 +120,7 @@ class CommNotOverlapped(RankRule):
         names = Counter(group.rows.call).most_common()
         what = ", ".join(f"{name} × {_times(count / many)}" for name, count in names)
         size, exposed = group.total("bytes"), milliseconds(to_ms(group.total("exposed") or 0, many))
-        moved = "" if size is None else f" ({three_digits(size / many / 1e6)} MB)"
+        moved = "" if size is None else f" ({_size(size / many)})"
         if unlaunched:
             moved += ", launched before the trace begins" if before else ", whose launches are not in the trace"
         subject = "the program" if group.subject in COLLECTIVES else group.subject
@@ -145,6 +148,11 @@ def _with_names(hit: Hit, names: Objects, meets: int) -> Hit:
     """The hit, whose finding says which collectives it is about; ``names`` (n,) are those of all."""
     kinds = tuple(sorted({str(names[row]) for row in hit.collectives}))
     return replace(hit, finding=msgspec.structs.replace(hit.finding, collectives=kinds, meets=meets))
+
+
+def _size(count: float) -> str:
+    """So many bytes, such as ``881 MB``, ``0.0983 MB`` or ``4 bytes``."""
+    return f"{three_digits(count / 1e6)} MB" if count >= LEAST_MB else f"{count:,.0f} bytes"
 
 
 def _times(count: float) -> str:

@@ -98,10 +98,11 @@ class StragglingSync(RunRule):
 
     Needs the traces of two ranks or more, of the same steps. Ranks are compared collective by collective, in the order
     of each kind and process group. All ranks end a collective together, so the one that ran it for the shortest time
-    came last, and no common clock is needed. The finding names what its device was idle for before that, more than the
-    others'. A rank whose device simply had more to compute is no finding. Profilers do not start at the same time, so
-    of three steps or more the first is left out; of fewer, that a rank began the first later is told apart, and where
-    no steps are known that its recording began later.
+    came last, and no common clock is needed. Sends and receives are compared where a run has two ranks, since what one
+    sends the other receives. The finding names what its device was idle for before that, more than the others'. A rank
+    whose device simply had more to compute is no finding. Profilers do not start at the same time, so of three steps or
+    more the first is left out; of fewer, that a rank began the first later is told apart, and where no steps are known
+    that its recording began later.
     """
 
     code = "DST601"
@@ -153,11 +154,19 @@ class StragglingSync(RunRule):
             told,
             alone if find_missing_ranks(traces) else {},
             find_held_ms(traces, told),
+            frozenset(number for number, info in enumerate(traces) if self._meets_no_other(info, traces)),
         )
+
+    def _meets_no_other(self, info: TraceInfo, traces: Sequence[TraceInfo]) -> bool:
+        """Whether a trace has nothing to compare, as with sends and receives alone, though another rank's is given."""
+        others = {other.rank for other in traces if other.phase == info.phase} - {None, info.rank}
+        return info.rank is not None and not self.can_compare(info) and bool(others)
 
     def explain(self, findings: Sequence[Finding], compared: RunFindings) -> list[Finding]:
         apart = {entry.trace for entry in compared.not_checked if entry.why == APART}
-        told = tell_of_ranks(findings, CommNotOverlapped.code, compared.between_ranks, apart, compared.alone)
+        told = tell_of_ranks(
+            findings, CommNotOverlapped.code, compared.between_ranks, apart, compared.alone, compared.without_meetings
+        )
         between = compared.between_ranks
         bounded = ALLOCATIONS if between is not None and between.missing else ALLOCATIONS | OF_EVERY_RANK
         return limit_by_late_ranks(told, CommNotOverlapped.code, between, bounded, compared.held_ms)

@@ -30,6 +30,8 @@ TRAINING: Final[PhaseKind] = "train"
 """The kind of phase that a run is judged by, where it has one; the names of such phases begin with it."""
 RACES: Final = "HAZ"
 """How the codes of the rules about races begin. A race makes results wrong, whatever it costs."""
+BETWEEN_RANKS: Final = "DST"
+"""How the codes of the rules begin that compare the ranks of a run."""
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 STATUSES: tuple[Status, ...] = ("unexpected", "baseline", "expected")
 

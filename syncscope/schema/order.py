@@ -11,14 +11,17 @@ TOWERS = 2.0
 """Exposed time of which nobody knows what can be gained comes before all gains if it is this many times the most that
 any of them can be."""
 
+DWARFS = 0.01
+"""Else it comes before those that gain less than this share of it."""
+
 
 def ordered(findings: Iterable[Finding], traces: Sequence[TraceInfo] = ()) -> tuple[Finding, ...]:
     """The findings in order, the same in every output: unexpected first; races, since they make results wrong; then by
     what can be gained, of phases whose steps the ``traces`` know over the whole run; what gains less than can be told
-    behind a note on idle time; other notes, waits by design and
-    what only sums up others last. Where the gain is unknown, or that of
-    several together, by severity and blocked or exposed time, then by how often it happens in the run; but collectives
-    first that are exposed for far longer than anything gains. Among equals, those of training come first."""
+    behind a note on idle time; other notes, waits by design and what only sums up others last. Where the gain is
+    unknown, or that of several together, by severity and blocked or exposed time, then by how often it happens in the
+    run; but collectives first that are exposed for far longer than anything gains, and others before what gains next
+    to nothing beside them. Among equals, those of training come first."""
     findings = tuple(findings)
     gains = [
         max(gain(one) or 0.0, one.saving_high_ms_per_step or 0.0) * weigh(one, traces)
@@ -38,16 +41,16 @@ def weigh(finding: Finding, traces: Sequence[TraceInfo]) -> float:
     return mine / max(steps.values()) if mine else 1.0
 
 
-def _towering(finding: Finding, most: float) -> float | None:
-    """The milliseconds that a finding of unknown gain is exposed, where that is far more than ``most``."""
+def _weighs(finding: Finding, most: float) -> float | None:
+    """The gain beside which a finding of unknown gain is placed, by the milliseconds that it is exposed, where one can
+    gain ``most``; ``None`` where it is not exposed."""
     exposed = finding.exposed_ms if finding.exposed_ms_per_step is None else finding.exposed_ms_per_step
-    return exposed if exposed is not None and exposed > TOWERS * most else None
+    return exposed if exposed is None or exposed > TOWERS * most else DWARFS * exposed
 
 
 def _tier(finding: Finding) -> int:
     """Findings that may gain something, notes on idle time (a trace of warm-up), those that gain nothing or less than
-    can be told,
-    other notes and waits by design."""
+    can be told, other notes and waits by design."""
     if finding.by_design:
         return 3
     if finding.severity == "note":
@@ -66,7 +69,7 @@ def _place(finding: Finding, most: float, weight: float) -> tuple[object, ...]:
     )  # fmt: skip
     gained = gain(finding)
     if gained is None and most > 0:
-        gained = _towering(finding, most / weight)
+        gained = _weighs(finding, most / weight)
     return (
         STATUSES.index(finding.status),
         not finding.rule.startswith(RACES),

@@ -53,8 +53,12 @@ EIGHTHS = 8
 MOST_DELAYS, LEAST_DELAY = 4, 10_000
 """How many kinds of idle time are kept of a meeting, and the shortest in ns."""
 
-POINT_TO_POINT = ("send", "recv", "send_recv")
-"""Collectives in which not all ranks take part. They are no meetings."""
+POINT_TO_POINT, PEERS = ("send", "recv", "send_recv"), "send_recv"
+"""Collectives in which not all ranks take part. They are meetings of two ranks that are all there are: what one sends,
+the other receives, so both go by one name."""
+
+
+PAIR_OF_RANKS = 2
 
 
 def find_collectives(
@@ -165,7 +169,8 @@ def places_behind(bubbles: Bubbles, waits: Waits, loads: Loads) -> Ints:
 
 def name_meetings(collectives: Collectives) -> Objects:
     """What ranks compare collectives (n,) by: the kind, and the process group where the trace has it."""
-    names = zip(collectives.name, collectives.group, strict=True)
+    kinds = np.where(np.isin(collectives.name, POINT_TO_POINT), PEERS, collectives.name)
+    names = zip(kinds, collectives.group, strict=True)
     return objects([f"{name} of group {group}" if group else name for name, group in names])
 
 
@@ -178,14 +183,17 @@ def find_meetings(
     base_ns: int | None = None,
     recorded_from: int | None = None,
     first_work: int | None = None,
+    *,
+    ranks: int | None = None,
 ) -> Meetings | None:
     """Find where the rank meets the others: its collectives of the steps, with what its device waited for before each.
     In a trace without steps all of them count, as of step 0.
 
     ``collectives`` and ``bubbles`` are those of one device, ``behind`` (n,) is that of ``places_behind``;
-    ``recorded_from`` is when the recording begins on the host, and ``first_work`` when on the device (ns).
+    ``recorded_from`` is when the recording begins on the host, and ``first_work`` when on the device (ns); ``ranks`` is
+    how many there are.
     """
-    met = find_met(collectives, steps)
+    met = find_met(collectives, steps, ranks)
     if not len(met):
         return None
     number, what, block = _split(met, steps)
@@ -216,10 +224,10 @@ def find_meetings(
     return Meetings(collectives=tuple(kept), delays=tuple(delays), base_ns=base_ns, begin_ms=begin_ms)
 
 
-def find_met(collectives: Collectives, steps: Steps) -> Collectives:
-    """Those of the collectives of one device in which the rank meets the others."""
+def find_met(collectives: Collectives, steps: Steps, ranks: int | None) -> Collectives:
+    """Those of the collectives of one device in which the rank meets the others, of so many ``ranks``."""
     counted = (collectives.step >= 0) & (collectives.step < MOST_STEPS) if len(steps) else collectives.row >= 0
-    return collectives.take(counted & ~np.isin(collectives.name, POINT_TO_POINT))
+    return collectives.take(counted & ((ranks == PAIR_OF_RANKS) | ~np.isin(collectives.name, POINT_TO_POINT)))
 
 
 def rows_of_meetings(met: Collectives, steps: Steps) -> list[Ints]:

@@ -174,7 +174,7 @@ def _find_meetings(timeline: Timeline) -> Meetings | None:
     ran = tables.activities.ts[tables.activities.device == tables.device]
     return find_meetings(
         met, tables.bubbles, behind, tables.steps, tables.places, timeline.trace.base_ns, min(starts, default=None),
-        int(ran.min()) if len(ran) else None,
+        int(ran.min()) if len(ran) else None, ranks=timeline.trace.world_size,
     )  # fmt: skip
 
 

@@ -55,10 +55,11 @@ def ops_of(chain: Chain) -> Chain:
 
 def known_op(chain: Chain, call: str) -> str:
     """The innermost op that a user knows: ``aten::item``, not the private ``aten::_local_scalar_dense`` inside it.
-    Without any op, the runtime ``call``."""
+    Frames around ops, of autograd and of Python, stand for it only where they hold none. Without any, the ``call``."""
     chain = tuple(op for op in chain if op not in DISPATCH)
-    public = [op for op in chain if op.startswith(COLLECTIVES) or not op.split("::")[-1].startswith("_")]
-    return (public or chain or (call,))[-1]
+    inside = ops_of(chain) or chain
+    public = [op for op in inside if op.startswith(COLLECTIVES) or not op.split("::")[-1].startswith("_")]
+    return (public or inside or (call,))[-1]
 
 
 def reads_scalar(chain: Chain) -> bool:

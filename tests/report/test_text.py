@@ -139,6 +139,15 @@ def test_after_five_findings_the_others_have_a_line_each() -> None:
     assert "\nalso:\n  saves 3.7 % · SYN102 scalar-read  train.py:42  loss.item()  once a step" in text
 
 
+def test_one_of_unknown_saving_that_has_a_line_says_how_long_it_is_exposed() -> None:
+    late = sample.finding("DST601", "straggling-sync", 50, "loss.item()")
+    unknown = {"saving_ms_per_step": None, "saving_low_ms_per_step": None, "saving_high_ms_per_step": None}
+    late = msgspec.structs.replace(late, exposed_ms_per_step=3.0, per_step=1.0, **unknown)
+    text = " ".join(shown(sample.report(found=[*several(5), late]), 160).split())
+    assert "also: saving not known · DST601 straggling-sync" in text
+    assert "once a step · holds others 3 ms (50 %)" in text
+
+
 def test_top_shows_no_more_and_says_how_many_are_left() -> None:
     text = shown(sample.report(found=several(7)), view=View(top=2))
     assert text.count("fix: ") == 2

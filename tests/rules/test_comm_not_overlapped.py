@@ -271,3 +271,43 @@ def test_where_somebody_kept_the_collectives_alone_nothing_is_told_of_what_runs_
     assert findings(alone, "OVL302", "OVL303") == [] and Timeline(alone.trace()).overlap is None
     assert {code for code, why in blind(alone).items() if "collectives alone" in why} >= {"OVL302", "OVL303"}
     assert {found.rule for found in findings(reduces(computes=True), "OVL302", "OVL303")} == {"OVL302", "OVL303"}
+
+
+def test_sends_and_receives_that_start_together_get_the_advice_for_them():
+    builder = TraceBuilder(rank=0, world_size=2).steps(0, 1000, 2000)
+    for at in (0, 1000):
+        builder.launch("forward", call=(at + 1, 5), runs=(at + 10, 300))
+        builder.annotation("nccl:coalesced", at + 20, 20)
+        builder.launch("ncclDevKernel_SendRecv(ncclDevKernelArgs)", call=(at + 25, 5), runs=(at + 320, 500), stream=13)
+    (found,) = exposed(builder)
+    assert found.fix.startswith("Start these sends and receives before")
+    assert "DistributedDataParallel" not in found.fix
+
+
+@pytest.mark.parametrize(("many", "size"), [(1, "4 bytes"), (310, "1,240 bytes"), (1 << 20, "4.19 MB")])
+def test_a_few_numbers_are_told_in_bytes(many: int, size: str):
+    builder = TraceBuilder(rank=0, world_size=2).steps(0, 1000, 2000)
+    moves = {"In msg nelems": many, "dtype": "Float", "Process Group Name": "0"}
+    for at in (0, 1000):
+        builder.launch("forward", call=(at + 1, 5), runs=(at + 10, 300))
+        builder.launch(ALL_REDUCE, call=(at + 25, 5), runs=(at + 320, 500), stream=13, args=moves)
+    (found,) = exposed(builder)
+    assert f"allreduce × 1 a step ({size})" in found.message
+
+
+@pytest.mark.parametrize(("gradients", "begin"), [(1, "Send less"), (2, "Send less"), (3, "Reduce sooner")])
+def test_an_all_reduce_of_one_large_parameter_cannot_be_split(gradients: int, begin: str):
+    builder = TraceBuilder(rank=0, world_size=2).steps(0, 2000, 4000)
+    size = {"In msg nelems": 1 << 26, "dtype": "Float", "Process Group Name": "0"}
+    for at in (0, 2000):
+        builder.launch("forward", call=(at + 1, 5), runs=(at + 10, 300))
+        builder.on(TID + 1)
+        for number in range(gradients):
+            builder.op("torch::autograd::AccumulateGrad", at + 20 + 20 * number, 15)
+        last = at + 20 * gradients
+        builder.op("autograd::engine::evaluate_function: torch::autograd::AccumulateGrad", last - 1, 18)
+        builder.op("c10d::allreduce_", last + 3, 8)
+        builder.launch(ALL_REDUCE, call=(last + 5, 3), runs=(at + 320, 1000), stream=13, args=size)
+        builder.on(TID)
+    (found,) = exposed(builder)
+    assert found.fix.startswith(begin)

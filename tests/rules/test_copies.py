@@ -477,3 +477,17 @@ def test_a_pageable_result_is_not_told_to_do_what_its_wait_is_not_told() -> None
         wait, copy = findings(result_read(after=after, memory="pageable"), "SYN101", "CPY201")
         assert (copy.severity, copy.fix.startswith(fix)) == (severity, True)
         assert wait.fix.startswith("Nothing") is copy.fix.startswith("Nothing")
+
+
+@pytest.mark.parametrize(("held", "begin"), [(300, "Make it on the device"), (20, "Copy from pinned memory")])
+def test_where_the_host_waits_for_copies_of_one_value_the_fix_is_about_those(held: float, begin: str) -> None:
+    builder = TraceBuilder().steps(0, 1000, 2000)
+    for at in (0.0, 1000.0):
+        builder.annotation("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", at + 1, 50)
+        for begins, size, waits in ((100.0, 131072, 20.0), (200.0, 4, held)):
+            builder.op("aten::to", at + begins, waits + 30).op("aten::copy_", at + begins + 1, waits + 20)
+            builder.copy("HtoD", call=(at + begins + 3, 2), runs=(at + begins + 6, 2), memory="pageable", bytes=size)
+            builder.stream_sync(at + begins + 8, waits)
+        builder.launch("k", call=(at + 600, 5), runs=(at + 610, 50))
+    (found,) = findings(builder, "SYN101")
+    assert found.fix.startswith(begin)

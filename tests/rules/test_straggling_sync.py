@@ -571,6 +571,29 @@ def test_a_rank_that_launches_too_slowly_is_told_to_launch_less() -> None:
     assert found.fix.startswith("Launch fewer and larger kernels before it")
 
 
+def test_a_read_of_a_rank_that_waits_gains_what_that_of_the_late_one_does() -> None:
+    def reads(number: int, late: float) -> TraceBuilder:
+        builder = rank(number, late, late, late, wait=False)
+        for step in range(3):
+            at = 2000 * step + 1010
+            builder.op("aten::item", at, 400).op("aten::_local_scalar_dense", at + 1, 390)
+            builder.copy("DtoH", call=(at + 2, 5), runs=(at + 10, 2), memory="pinned").stream_sync(at + 8, 380)
+        return builder
+
+    report = joined(reads(0, 0), reads(1, 500))
+    found = [one for one in report.findings if one.rule == "SYN102"]
+    ranged = [
+        msgspec.structs.replace(
+            one, saving_low_ms_per_step=0.0, saving_high_ms_per_step=(0.4, 0.02)[one.trace], message="reads a value"
+        )
+        for one in found
+    ]
+    merged = merge([msgspec.structs.replace(report, findings=tuple(ranged))])
+    given = {one.rank: one for one in merged.findings if one.rule == "SYN102"}
+    assert [given[number].saving_high_ms_per_step for number in (0, 1)] == [pytest.approx(0.02)] * 2
+    assert "waits 0.5 ms a step for others that come late, so they set the pace" in given[0].message
+
+
 def test_of_collectives_alone_the_late_rank_is_told_without_what_it_did() -> None:
     def reduces(number: int, comes: float) -> TraceBuilder:
         builder = TraceBuilder(rank=number, world_size=2)
@@ -584,3 +607,45 @@ def test_of_collectives_alone_the_late_rank_is_told_without_what_it_did() -> Non
     )
     assert "idle" not in found.message and "give its whole trace" in found.fix
     assert stragglers(reduces(0, 0), reduces(1, 100)) == []
+
+
+SEND_RECV = "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)"
+
+
+def stage(number: int, late: float, size: int = 2) -> TraceBuilder:
+    """Three steps of 2000 µs, in each of which a stage sends to another and receives from it, after ``late`` more of
+    host work; NCCL's kernel names no group."""
+    builder = TraceBuilder(rank=number, world_size=size)
+    builder.steps(0, 2000, 4000, 6000)
+    for at in (0.0, 2000.0, 4000.0):
+        comes = at + 410 + late
+        builder.launch("forward", call=(at + 1, 4), runs=(at + 10, 300))
+        builder.annotation("nccl:coalesced", comes - 20, 15)
+        builder.launch(SEND_RECV, call=(comes - 15, 3), runs=(comes, at + 1000 - comes), stream=13)
+    return builder
+
+
+def exchanges(*builders: TraceBuilder) -> list[Finding]:
+    return [finding for finding in joined(*builders).findings if finding.rule == "OVL302"]
+
+
+def test_two_ranks_that_are_all_there_are_meet_in_sends_and_receives() -> None:
+    (late,) = stragglers(stage(0, 0), stage(1, 500))
+    assert late.rank == 1
+    assert "rank 1 comes last to send_recv and holds the others for 0.5 ms a step" in late.message
+    first, _ = exchanges(stage(0, 0), stage(1, 500))
+    assert first.rank == 0
+    assert "in them this rank waits 0.5 ms a step for others that come late, mostly for rank 1" in first.message
+
+
+def test_of_more_ranks_sends_and_receives_are_not_compared_and_the_finding_says_so() -> None:
+    several = (stage(0, 0, size=3), stage(1, 500, size=3))
+    assert stragglers(*several) == []
+    for found in exchanges(*several):
+        assert "could not be compared with those of another rank" in found.message
+        assert "one rank alone" not in found.message
+
+
+def test_a_rank_alone_says_that_one_rank_does_not_show_it() -> None:
+    (found,) = exchanges(stage(0, 0, size=3))
+    assert "one rank alone does not show" in found.message

@@ -73,6 +73,12 @@ def test_collectives_that_are_exposed_for_far_longer_than_anything_gains_come_fi
     assert ordered([little, LOADER]) == (LOADER, little)
 
 
+def test_others_come_before_what_gains_next_to_nothing_beside_them() -> None:
+    waiting = one("DST601", exposed_ms_per_step=60.0, saving_ms_per_step=None)
+    nothing, something = one("SYN102", saving_ms_per_step=0.5), one("SYN101", saving_ms_per_step=0.7)
+    assert ordered([nothing, something, waiting, LOADER]) == (LOADER, something, waiting, nothing)
+
+
 def test_a_bound_of_a_large_part_of_the_step_comes_before_many_small_savings() -> None:
     small = [one("SYN102", saving_ms_per_step=0.1, fingerprint=f"{number}") for number in range(20)]
     bound = one("OVL302", saving_low_ms_per_step=0.0, saving_high_ms_per_step=30.0)

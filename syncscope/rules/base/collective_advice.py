@@ -9,6 +9,7 @@ from syncscope.advice import Advice, Section
 from syncscope.patterns import compile_later
 from syncscope.rules.base.groups import Group
 from syncscope.rules.base.program import only_infers
+from syncscope.timeline.collectives import PEERS
 from syncscope.timeline.late_peers import mostly_wait
 from syncscope.trace.names import is_direct_collective
 from syncscope.trace.quantiles import median
@@ -38,6 +39,14 @@ MANY, SMALL_BYTES, SHORT_NS = 8, 1 << 20, 100_000
 """Collectives are many small ones if there are at least this many a step, half of them of no more than this size (where
 it is unknown, of no more than this time): then what each costs is mostly the start."""
 
+LARGE, LARGE_BYTES, OF_ONE_LAYER = "large", 100 << 20, 2
+"""All-reduces of backward are large if they are of this size on average, four times that of the buckets that
+DistributedDataParallel makes by itself, though each is of no more gradients than this, those of a weight and a bias: a
+parameter that is larger than a bucket has one of its own."""
+
+GRADIENT = "torch::autograd::AccumulateGrad"
+"""The op that ends the gradient of each parameter."""
+
 BEFORE = "before-trace"
 """Stands for collectives that were launched before a trace that holds the launches of others."""
 
@@ -61,9 +70,12 @@ COMPARED = Advice(
 )
 """What to do about collectives that mostly wait for another rank, where the traces of the others are given too."""
 
-CHEAPER = {"optimiser", "tensor-parallel"}
+CHEAPER = {"optimiser", "tensor-parallel", f"backward {LARGE}"}
 """What begins the names of advice by which collectives become cheaper, by a part that nothing tells: what they are part
-of needs them before it goes on, so they cannot be hidden."""
+of needs them before it goes on, or they cannot be split, so they cannot be hidden."""
+
+COALESCED = "nccl:coalesced"
+"""The mark around sends and receives that are started together, as by ``batch_isend_irecv``."""
 
 GEFORCE, NO_PEER_ACCESS = "GeForce", "no-peer-access"
 """In the names of devices that do not reach each other's memory, and the name for such a device."""
@@ -136,6 +148,19 @@ FOR_COLLECTIVES: Section = (
         """,
     ),
     Advice(
+        COALESCED,
+        "Start these sends and receives before compute that does not need them: the block at hand, another "
+        "micro-batch. A pipeline hides more with more micro-batches or an interleaved schedule "
+        "(ScheduleInterleaved1F1B), and shares of the work that are as large for each rank make the wait shorter.",
+        before="for work in dist.batch_isend_irecv(ops):\n    work.wait()\ny = attend(block)",
+        after="""
+        works = dist.batch_isend_irecv(ops)   # of the next block
+        y = attend(block)                     # meanwhile
+        for work in works:
+            work.wait()
+        """,
+    ),
+    Advice(
         f"tensor-parallel {NO_PEER_ACCESS}",
         "Each layer needs it before it goes on, and these devices reach each other only through the host, so kernels "
         "that write to the peers' memory are out: send less (split the model by layers, in a pipeline, which sends "
@@ -203,6 +228,17 @@ FOR_COLLECTIVES: Section = (
         """,
     ),
     Advice(
+        f"backward {LARGE}",
+        "Send less: half the bytes with a hook that reduces in bfloat16 (model.register_comm_hook(None, "
+        "bf16_compress_hook)); when gradients are accumulated, no_sync() for all but the last part. Smaller buckets "
+        "(bucket_cap_mb) hide more only where several parameters share one: a parameter is not split.",
+        before="model = DistributedDataParallel(model)",
+        after="""
+        model = DistributedDataParallel(model, gradient_as_bucket_view=True)
+        model.register_comm_hook(None, default_hooks.bf16_compress_hook)
+        """,
+    ),
+    Advice(
         "backward",
         "Reduce sooner and in smaller pieces: DistributedDataParallel's bucket_cap_mb (25 by default), with "
         "gradient_as_bucket_view=True; when gradients are accumulated, no_sync() for all but the last part.",
@@ -239,12 +275,16 @@ def name_surroundings(group: Group) -> Iterator[str]:
     if group.place.entry == "backward" or any(op.startswith("autograd::engine") for op in group.ops):
         yield "backward"
     kinds = set(group.rows.call)
+    if kinds == {"allreduce"} and _are_large(group):
+        yield LARGE
     if len(kinds) == 1:
         yield from kinds
     elif kinds <= SHARDED:
         yield "sharded"
     elif kinds <= {"send", "recv"}:
         yield "point-to-point"
+    if kinds == {PEERS} and COALESCED in _marks(group):
+        yield COALESCED
 
 
 def _contexts(group: Group) -> list[str]:
@@ -254,8 +294,7 @@ def _contexts(group: Group) -> list[str]:
     unit is an activation. Without a backward nothing scatters gradients: a program that only infers and scatters sums
     shares out its activations, and gathers them again.
     """
-    around = {mark for marks in group.timeline.collectives.marks[group.rows.unit] for mark in marks}
-    around |= {op for ops in group.rows.ops for op in ops} | {frame.file for frame in group.place.chain}
+    around = _marks(group) | {op for ops in group.rows.ops for op in ops} | {frame.file for frame in group.place.chain}
     found = [name for name, pattern in CONTEXTS.items() if any(re.search(pattern, one) for one in around)]
     if ONE_SHOT not in found and all(map(is_direct_collective, _kernels(group))):
         found.append(ONE_SHOT)
@@ -265,6 +304,18 @@ def _contexts(group: Group) -> list[str]:
         scatters = (group.timeline.collectives.name == "reduce_scatter").any()
         found += ["tensor-parallel"] if scatters else []
     return found
+
+
+def _marks(group: Group) -> set[str]:
+    """The annotations around a group's collectives."""
+    return {mark for marks in group.timeline.collectives.marks[group.rows.unit] for mark in marks}
+
+
+def _are_large(group: Group) -> bool:
+    """Whether a group's all-reduces are of many bytes and of few gradients, as far as the trace tells both."""
+    gradients = int(group.timeline.ops.named(lambda name: name == GRADIENT).sum())
+    few = 0 < gradients <= OF_ONE_LAYER * len(group.rows)
+    return few and bool((group.rows.bytes >= 0).all()) and float(group.rows.bytes.mean()) >= LARGE_BYTES
 
 
 def _kernels(group: Group) -> set[str]:
@@ -289,7 +340,7 @@ def waits_for_peer(group: Group) -> bool:
 def is_made_cheaper(fix: str) -> bool:
     """Whether a fix makes collectives cheaper, by a part that nothing tells, instead of hiding them."""
     entry = next((entry for entry in FOR_COLLECTIVES if entry.gave(fix)), None)
-    return entry is not None and entry.when.split(" ", 1)[0] in CHEAPER
+    return entry is not None and any(entry.when.startswith(begin) for begin in CHEAPER)
 
 
 def _many_small(group: Group) -> bool:

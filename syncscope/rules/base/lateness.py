@@ -35,9 +35,11 @@ def tell_of_ranks(
     between: BetweenRanks | None,
     apart: Set[int],
     alone: Mapping[int, Set[str]],
+    without_meetings: Set[int] = frozenset(),
 ) -> list[Finding]:
     """The findings, where those of the rule ``code`` say how long their rank waits for others in their collectives, or
-    that these could not be compared, as those of the traces ``apart``. What an earlier comparison said is replaced.
+    that these could not be compared, as those of the traces ``apart``, and of those ``without_meetings``. What an
+    earlier comparison said is replaced.
 
     A report of an earlier version does not say which collectives a finding is about: there it is what the rank waits in
     all, and could not be compared what it has ``alone``.
@@ -50,6 +52,8 @@ def tell_of_ranks(
 
     def told(finding: Finding) -> Finding:
         row = rows.get(finding.trace)
+        if finding.trace in without_meetings:
+            return _saying(finding, UNMET, compared=False)
         if between is None or row is None or finding.trace in apart:
             return _saying(finding, APART, compared=False)
         own = _own(finding, row)
@@ -63,7 +67,7 @@ def tell_of_ranks(
             return _saying(finding, UNMET, compared=not between.missing)
         return _saying(_without_waiting(finding, _left(finding, row, own)), clause, compared=True)
 
-    known = rows.keys() | apart
+    known = rows.keys() | apart | without_meetings
     return [told(one) if one.rule == code and one.trace in known else one for one in findings]
 
 

@@ -38,7 +38,7 @@ def link_meetings(info: TraceInfo, timeline: Timeline, hits: Sequence[Hit]) -> T
     for hit in hits:
         if isinstance(hit.finding.meets, int):
             found_in[sorted(hit.collectives)] = hit.finding.meets
-    met = find_met(timeline.collectives_here, timeline.steps)
+    met = find_met(timeline.collectives_here, timeline.steps, timeline.trace.world_size)
     each = (met.row[rows] for rows in rows_of_meetings(met, timeline.steps))
     linked = (
         _link(one, found_in[rows], exposed[rows], timeline.exposed_at_the_end[rows], timeline.collectives.dur[rows])

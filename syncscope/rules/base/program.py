@@ -17,6 +17,7 @@ from syncscope.timeline.launching import LAUNCHES
 from syncscope.timeline.nesting import Nesting
 from syncscope.timeline.overlap import is_compute
 from syncscope.timeline.row_groups import number_groups
+from syncscope.timeline.scalar_reads import VALUE_BYTES
 
 TRAINS = compile_later(r"autograd::engine|Optimizer\.step#|aten::_(?:fused|amp)_")
 """How the names of ops and annotations of training begin."""
@@ -182,8 +183,8 @@ def _moves_weights(group: Group) -> bool:
 
 def _brings_no_batch(group: Group) -> bool:
     """Whether the copies, or nearly all of many, are small, and the trace has no loader, or they are made inside of a
-    module; or whether what the loader brings is pinned."""
-    if _pins_batches(group.timeline):
+    module; or whether what the loader brings is pinned; or whether the host waits for those of one value alone."""
+    if _pins_batches(group.timeline) or _waits_for_values(group):
         return True
     if BATCHES.search(group.place.annotation or ""):
         return False
@@ -193,6 +194,15 @@ def _brings_no_batch(group: Group) -> bool:
     few = (size >= 0) & (size <= (MODULE_BYTES if inside else BATCH_BYTES))
     small = bool(len(size) and few.mean() >= (NEARLY_ALL if len(size) >= MANY else 1.0))
     return small and (inside or not len(group.timeline.loads))
+
+
+def _waits_for_values(group: Group) -> bool:
+    """Whether nearly all of the time that a group's copies hold the host is that of copies of one value each, which are
+    no batches. Without lines a group has copies of several places."""
+    copy, stall = group.rows.copy, np.maximum(group.rows.stall, 0)
+    size = np.append(group.timeline.copies.bytes, -1)[copy]
+    held = int(stall[(size >= 0) & (size <= VALUE_BYTES)].sum())
+    return held > 0 and held >= NEARLY_ALL * int(stall.sum())
 
 
 def _pins_batches(timeline: Timeline) -> bool:

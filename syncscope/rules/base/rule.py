@@ -266,6 +266,8 @@ class RunFindings(msgspec.Struct, frozen=True):
     """The kinds of collectives of each trace that could not be compared, where ranks of its run have no trace."""
     held_ms: Mapping[int, float] = msgspec.field(default_factory=dict)
     """How long the host of each rank is held in a step, where its device waits for its host longer than for others."""
+    without_meetings: frozenset[int] = frozenset()
+    """The traces with nothing to compare beside those of other ranks."""
 
 
 class RunRule(Rule):

@@ -65,13 +65,17 @@ const recordedStep = (finding, info) =>
 /** Whether its idle time is that of a step without the profiler, which makes launches slower. */
 const isPaced = (finding) => finding.rule === "LCH501";
 
+/** Whether its rank comes late, so that its exposed time is that of the others. */
+const isBetweenRanks = (finding) => finding.rule.startsWith("DST");
+
 /** What a finding costs: the host blocked or compiling, else the device's exposed time, with the words for it. */
 function cost(finding, info) {
   const held = finding.site_source === "compile" ? "compiling" : "blocked";
   if (finding.run_stall_ms_per_step !== null) return blockedInRun(finding, info, held);
   const step = recordedStep(finding, info);
   if (finding.stall_ms_per_step !== null) return [finding.stall_ms_per_step, `${held} ${step}`];
-  if (finding.exposed_ms_per_step !== null) return [finding.exposed_ms_per_step, `exposed ${step}`];
+  const exposed = isBetweenRanks(finding) ? "holds others" : "exposed";
+  if (finding.exposed_ms_per_step !== null) return [finding.exposed_ms_per_step, `${exposed} ${step}`];
   if (finding.idle_ms_per_step !== null) {
     const guessed = isPaced(finding) && !info.steps.bare_ms;
     return [finding.idle_ms_per_step, guessed ? `idle ${step} without the profiler, at a guess` : `idle ${step}`];
@@ -136,7 +140,7 @@ function mainFacts(finding, data) {
     ["Operation", finding.op && el("code", {}, finding.op)],
     [finding.occurrences === null ? "Occurrences" : "Recorded", often],
     ["Copied", finding.bytes === null ? null : bytes(finding.bytes)],
-    ["Exposed", ofStep(finding.exposed_ms_per_step, finding, info)],
+    [isBetweenRanks(finding) ? "Holds others" : "Exposed", ofStep(finding.exposed_ms_per_step, finding, info)],
     ["Blocked", blockedToo(finding, info) ? ofStep(finding.stall_ms_per_step, finding, info) : null],
     ["Saves", range],
     [range ? "Only a range" : "Saving unknown", isNothing || (known && !range) ? null : finding.saving_null_why],
