@@ -45,7 +45,7 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
 def make_cards(findings: Iterable[Finding]) -> list[Card]:
     """The cards of findings in their order. A finding that has the same cause as another at the same place, as
     ``related`` says, joins its card; races and causes of idle time have their own. So has a rank that comes late, whose
-    gain is never known, where what waits for it gains something by itself, as little as that may be."""
+    gain is never known, where no line shows the place and what waits for it gains something by itself."""
     cards: list[list[list[Finding]]] = []
     at_place: dict[object, list[list[list[Finding]]]] = {}
     for group in group_alike(findings):
@@ -67,8 +67,13 @@ def _belongs(finding: Finding, card: Sequence[Sequence[Finding]]) -> bool:
     if _alone(finding) or any(_alone(other) or other.rule == finding.rule for other in others):
         return False
     whole = (*others, finding)
-    if any(one.rule.startswith(BETWEEN_RANKS) for one in whole) and any(gain(one) is not None for one in whole):
-        return False
+    if finding.site is None and any(one.rule.startswith(BETWEEN_RANKS) for one in whole):
+        # Without a line nothing shows that they are at one place.
+        return all(gain(one) is None for one in whole) and _are_related(finding, others)
+    return _are_related(finding, others)
+
+
+def _are_related(finding: Finding, others: Sequence[Finding]) -> bool:
     return any(other.fingerprint in finding.related or finding.fingerprint in other.related for other in others)
 
 

@@ -68,9 +68,11 @@ def test_what_only_sums_up_others_has_no_card_beside_them() -> None:
     assert choose_findings(sample.report(found=[moved(WAIT, status="expected"), sums_up])) == [sums_up]
 
 
-def test_a_late_rank_has_a_card_of_its_own_where_what_waits_for_it_gains_something_by_itself() -> None:
+def test_a_late_rank_without_a_line_has_a_card_of_its_own_where_what_waits_for_it_gains_something() -> None:
     late = sample.finding("DST601", "straggling-sync", 31, EXPRESSION)
+    assert rules(make_cards(related(WAIT, late))) == [["SYN101", "DST601"]], "its wait is at the line"
+    nowhere = moved(late, site=None, at=None)
     gains = sample.finding("OVL302", "comm-not-overlapped", 31, EXPRESSION, saving=0.001)
-    assert rules(make_cards(related(gains, late))) == [["OVL302"], ["DST601"]]
+    assert rules(make_cards(related(moved(gains, site=None, at=None), nowhere))) == [["OVL302"], ["DST601"]]
     waits = sample.finding("OVL302", "comm-not-overlapped", 31, EXPRESSION)
-    assert rules(make_cards(related(late, waits))) == [["DST601", "OVL302"]]
+    assert rules(make_cards(related(nowhere, moved(waits, site=None, at=None)))) == [["DST601", "OVL302"]]
