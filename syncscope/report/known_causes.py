@@ -9,7 +9,6 @@ from msgspec.structs import replace
 from syncscope.advice import choose
 from syncscope.report.impact import measure_gain
 from syncscope.report.worth_phrases import LOW
-from syncscope.rules.base.idle_advice import ADVICE
 from syncscope.schema.findings import RACES, Finding, gain, is_exposed
 from syncscope.schema.order import weigh
 from syncscope.schema.report import TraceInfo
@@ -29,9 +28,14 @@ def begin_with_cause(best: Finding | None, found: Sequence[Finding], traces: Seq
 def _alone(finding: Finding, info: TraceInfo) -> Iterator[Finding]:
     """The finding as if each of its causes that no other finding is about, and whose saving is known, were all of it:
     of those that save 1 % of the step or more."""
-    for cause in finding.causes:
+    known = [one for one in finding.causes if not one.covered_by and one.likely_saving_ms_per_step is not None]
+    if not known:
+        return
+    from syncscope.rules.base.idle_advice import ADVICE  # a saved report is read without the rules
+
+    for cause in known:
         advice = choose((one for one in ADVICE if not one.asks_for_more), cause.cause.split())
-        if cause.covered_by or cause.likely_saving_ms_per_step is None or advice is None:
+        if advice is None:
             continue
         alone = replace(
             finding, site=cause.site, at=cause.at, causes=(cause,), fix=advice.sentence, asks_for_more=False,
