@@ -96,6 +96,7 @@ def test_cards_say_how_often_and_what_only_the_count_knows(show: Show) -> None:
         "saves under 1 %",
         "19 µs a step of the run",
     ]
+    first.locator("> summary").click()  # the card that is open is that of the first change
     facts = " ".join(first.locator(".aside").inner_text().split())
     assert "Phase train In the run 41, in steps 0 to 410" in facts
     assert "Recorded 3 in 3 steps, 1 a step" in facts
