@@ -37,7 +37,7 @@ SETTLE = 0.002
 """Seconds that other threads get to return from their waits after the sync at the end of a window."""
 
 PATIENT = 3
-"""After this many interruptions a window accepts fewer steps, ..."""
+"""After this many interruptions a window accepts fewer steps, and lets no others pass before them, ..."""
 
 TOLERANT = 6
 """... and after this many it goes on through them: the program never makes enough steps in a row."""
@@ -290,7 +290,7 @@ class Windows:
             sites.open()
             self._note_missing(sites.missing)
             yield
-            if name == "timed":
+            if name == "timed" and self._interrupted < PATIENT:
                 yield from pass_settling_steps(
                     self._torch, self.recorded, self.plan.settle, self._clock_s, first, warming
                 )

@@ -7,6 +7,7 @@ from typing import Any
 
 from syncscope.collect.plan import Plan
 from syncscope.collect.windows import PATIENT, TOLERANT, Windows
+from syncscope.schema.recording import Bare
 from tests.collect.windows.doubles import LOG, FakeWindow
 
 
@@ -81,6 +82,18 @@ def test_a_window_that_is_always_interrupted_is_content_with_less_and_less(make:
         one.boundary()
     one.interrupt()
     assert one.finished and one.recorded.timed is not None and len(one.recorded.timed.boundaries_ns) == 2
+
+
+def test_a_phase_of_four_steps_at_a_time_has_a_window_of_its_own_steps(make: Callable[[Plan], Windows]) -> None:
+    """Though they are never as long as the bare ones: an evaluation of four batches between two epochs."""
+    one = make(Plan(warmup=0, bare=0, steps=5, attribution=0))
+    one.recorded.bare = Bare(steps_ns=(10**12,))
+    for _ in range(PATIENT + 1):
+        assert not one.finished
+        for _ in range(4):
+            one.boundary()
+        one.interrupt()
+    assert one.finished and one.recorded.timed is not None and len(one.recorded.timed.boundaries_ns) == 3
 
 
 def test_where_no_step_comes_without_an_interruption_windows_go_on_through_them(make: Any) -> None:
