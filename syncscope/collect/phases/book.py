@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from syncscope.collect.phases.expected import NONE, Expected
 from syncscope.collect.phases.loops import Loop
 from syncscope.collect.phases.nests import Nest
-from syncscope.collect.phases.phase import Phase
+from syncscope.collect.phases.phase import CallPlace, Phase
 from syncscope.collect.phases.places import name_phases, show_place
 from syncscope.schema.counting import CountedSource, PhaseKind
 
@@ -229,21 +229,23 @@ class PhaseBook:
             phase.restart()
             self._let(self._listener.better_source, phase)
 
-    def _seen_before(self, phase: Phase, source: CountedSource, owner: Any) -> bool:
+    def _seen_before(self, phase: Phase, source: CountedSource, owner: Any, place: CallPlace = None) -> bool:
         seen = phase.seen.setdefault(source, {})
         if len(seen) >= MAX_SEEN:
             seen.clear()
-        count = seen.get(id(owner), 0) + 1
-        seen[id(owner)] = count
+        count = seen.get((id(owner), place), 0) + 1
+        seen[id(owner), place] = count
         return count >= 2
 
-    def _choose(self, phase: Phase, source: CountedSource, owner: Any) -> None:
+    def _choose(self, phase: Phase, source: CountedSource, owner: Any, place: CallPlace = None) -> None:
         self._listen()
-        before, seen = phase.source, phase.seen.get(source, {}).get(id(owner), 0)
+        before, seen = phase.source, phase.seen.get(source, {}).get((id(owner), place), 0)
         if before not in ("none", source):
             phase.restart()
         phase.steps += max(seen - 1, 0)  # until now nobody knew that these were its steps
         phase.source = source
+        phase.owner_at = place
+        phase.called_at_too.clear()
         if before not in ("none", source):
             self._let(self._listener.better_source, phase)
         try:

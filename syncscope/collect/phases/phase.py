@@ -13,6 +13,9 @@ from typing import Any
 from syncscope.collect.phases.loops import Loop
 from syncscope.schema.counting import CountedSource, PhaseKind
 
+CallPlace = tuple[CodeType, int] | None
+"""A function and where in it something is called (``f_lasti``); ``None`` where that does not matter."""
+
 FOLLOW_NS = 3_000.0
 """What following a step that passes unheard is taken to cost until one was timed."""
 
@@ -136,6 +139,11 @@ class Phase:
     called_inside: bool = False
     """A further loop inside of its steps calls modules too: each step is looked at closely."""
 
+    owner_at: CallPlace = None
+    """Where the call of its module is that ends a step."""
+    called_at_too: dict[CallPlace, int] = field(default_factory=dict)
+    """Where else that module was called, and the number of steps when it last was."""
+
     # How the tracker finds it and its steps.
     loops: set[Loop] = field(default_factory=set)
     around: set[Loop] = field(default_factory=set)
@@ -156,7 +164,7 @@ class Phase:
     """No other phase has a loop in the same function: the rest of the function is part of the phase."""
     owner: weakref.ref[Any] | None = None
     """The optimiser or module whose call is the boundary."""
-    seen: dict[CountedSource, dict[int, int]] = field(default_factory=dict)
+    seen: dict[CountedSource, dict[tuple[int, CallPlace], int]] = field(default_factory=dict)
     """How often each optimiser and module was seen, by id; where one is chosen, since that was."""
     training_calls: int = 0
     since_owner: int = 0

@@ -16,7 +16,7 @@ from syncscope.collect.phases.choice import PATIENCE, ROLLS, Event, PhaseChoice
 from syncscope.collect.phases.decision import Decision, Where
 from syncscope.collect.phases.ends import LoopEnd, Over
 from syncscope.collect.phases.nests import Nest, Nests
-from syncscope.collect.phases.phase import Phase
+from syncscope.collect.phases.phase import CallPlace, Phase
 from syncscope.collect.phases.places import record
 from syncscope.schema.counting import CountedSource, RecordedPhase
 
@@ -95,7 +95,7 @@ class PhaseTracker(PhaseChoice):
             phase.evaluates = True
             self._boundary(phase, "evaluation", optimizer)
 
-    def _is_boundary(self, phase: Phase, source: CountedSource, caller: Any) -> bool:
+    def _is_boundary(self, phase: Phase, source: CountedSource, caller: Any, place: CallPlace = None) -> bool:
         """Whether steps of ``phase`` end with those of ``caller``: the first that came twice, until it is gone, or
         another comes twice without it since the loop began again."""
         chosen = phase.source == source
@@ -105,11 +105,25 @@ class PhaseTracker(PhaseChoice):
                 self._owner_came(phase)  # unheard
             phase.since_owner += 1
             again = phase.times != phase.owned or (source == "optimizer" and phase.since_owner >= TAKEOVER)
-            if not self._seen_before(phase, source, caller) or (owner is not None and not again):
+            if not self._seen_before(phase, source, caller, place) or (owner is not None and not again):
                 return False
-            self._choose(phase, source, caller)
+            self._choose(phase, source, caller, place)
+        elif place != phase.owner_at and not self._takes_turn(phase, place):
+            return False
         self._owner_came(phase)
         return True
+
+    def _takes_turn(self, phase: Phase, place: CallPlace) -> bool:
+        """The module whose calls end steps is called at another ``place``: a further call in the same step, with and
+        without a condition, say. Returns whether steps end there from now on: it came twice without the other."""
+        steps = phase.steps + (self.expected.unheard if phase is self.current else 0)
+        if phase.called_at_too.get(place) == steps:
+            phase.owner_at = place
+            phase.steps += 1  # the call before was one, too
+            return True
+        phase.called_at_too[place] = steps
+        phase.called_inside = True  # quick looks do not tell places apart
+        return False
 
     @staticmethod
     def _owner_came(phase: Phase) -> None:
@@ -132,14 +146,14 @@ class PhaseTracker(PhaseChoice):
         if phase.kind == "train":
             phase.training_calls += 1
             if phase.source == "none" and phase.training_calls < PATIENCE:
-                self._seen_before(phase, "module", module)
+                self._seen_before(phase, "module", module, self._call_place(frame))
                 return
         if phase.by_batch:
             self._count_batch(phase)
         elif self._where == "inside":
             phase.called_inside = True
             return
-        elif self._is_boundary(phase, "module", module):
+        elif self._is_boundary(phase, "module", module, self._call_place(frame)):
             self._boundary(phase, event, module)
 
     def gradients_computed(self, frame: FrameType | None, event: Event) -> None:
@@ -162,11 +176,14 @@ class PhaseTracker(PhaseChoice):
 
     def _place_of(self, frame: FrameType | None) -> GradientPlace:
         """What stands for the program's line that asked for gradients."""
-        inner = self.nests.innermost(frame)
-        key = (inner.f_code, inner.f_lasti) if inner is not None else None
+        key = self._call_place(frame)
         if len(self._gradient_places) >= MAX_LOOPS:
             self._gradient_places.clear()
         return self._gradient_places.setdefault(key, GradientPlace())
+
+    def _call_place(self, frame: FrameType | None) -> CallPlace:
+        inner = self.nests.innermost(frame)
+        return (inner.f_code, inner.f_lasti) if inner is not None else None
 
     def loader_next(self, frame: FrameType | None, loader: Any = None) -> None:
         """The iterator ``loader`` gave a batch."""

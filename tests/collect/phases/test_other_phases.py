@@ -251,3 +251,28 @@ def test_evaluations_of_one_batch_are_each_one_before_a_training(run: Any) -> No
         places.append(run.here())
     assert run.steps == {"evaluate": 24} and run.phase("evaluate").times == 12
     assert places == ["start"] * 12
+
+
+def test_a_module_that_is_called_twice_a_step_ends_it_once(run: Any) -> None:
+    """With and without a condition, say; behind a generator that takes the batches, no loader tells the steps."""
+    net = model().eval()
+
+    def pass_on() -> Any:
+        yield from loader(20)
+
+    with torch.no_grad():
+        for x in pass_on():
+            net(x)
+            net(x + 1)
+    assert run.steps == {"evaluate": 20}
+
+
+def test_a_call_that_follows_another_one_for_good_ends_the_steps(run: Any) -> None:
+    net = model().eval()
+    with torch.no_grad():
+        for number in range(20):
+            if number < 2:
+                net(X)
+            else:
+                net(X + 1)
+    assert run.steps["evaluate"] in (18, 19, 20)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +15,9 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the hooks are PyTorch's")
 
-from tests.collect.phases.following import X, following, learn, loader, model, sgd  # noqa: E402
+from tests.collect.phases.following import X, learn, loader, model, sgd  # noqa: E402
+
+ROOT = Path(__file__).parents[3]
 
 
 def on_a_thread(work: Callable[[], object]) -> None:
@@ -190,17 +194,34 @@ async def handle(net, x):
     net(x)
 """
 
+SERVER = """
+import asyncio, sys
+from pathlib import Path
+from tests.collect.phases.following import X, following, model
+
+app = {}
+path = Path(sys.argv[1])
+exec(compile(path.read_text(), str(path), "exec"), app)
+net = model().eval()
+
+async def serve():
+    for _ in range(6):
+        await asyncio.create_task(app["handle"](net, X))
+
+with following(root=path.parent) as followed:
+    asyncio.run(serve())
+print(followed.steps)
+"""
+
 
 def test_each_request_of_an_event_loop_is_a_step(tmp_path: Path) -> None:
     """A library runs the loop, with nothing of the user's around it, as in ``-m uvicorn app:app``."""
-    app: dict[str, Any] = {}
-    exec(compile(APP, str(tmp_path / "app.py"), "exec"), app)
-    net = model().eval()
-
-    async def serve() -> None:
-        for _ in range(6):
-            await asyncio.create_task(app["handle"](net, X))
-
-    with following(root=tmp_path) as followed:
-        asyncio.run(serve())
-    assert followed.steps == {"evaluate": 6}
+    (tmp_path / "app.py").write_text(APP)
+    library = Path(torch.__file__).parent.parent / "server.py"  # as if it were installed
+    code = f"exec(compile({SERVER!r}, {str(library)!r}, 'exec'))"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "app.py")], cwd=tmp_path, env=environment, capture_output=True,
+        text=True, check=False,
+    )  # fmt: skip
+    assert done.stdout == "{'evaluate': 6}\n", done.stderr
