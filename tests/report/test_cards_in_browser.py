@@ -84,7 +84,7 @@ def test_a_device_that_computes_leads_to_the_totals_by_kernel(show: Show) -> Non
     page = show(render(made, [lanes()])).page
     assert page.locator("#totals[open]").count() == 0
     page.locator("#lines").get_by_role("link", name="See their totals").click()
-    assert page.locator("#totals[open] #totals-table tbody tr").count() > 0
+    page.locator("#totals[open] #totals-table tbody tr").first.wait_for()  # a moment later: opening is an event
     assert show(of_place()).page.get_by_role("link", name="See their totals").count() == 0
 
 
