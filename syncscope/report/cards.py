@@ -10,8 +10,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from syncscope.report.finding_phrases import group_alike
-from syncscope.schema.catalogue import rules_by_code
-from syncscope.schema.findings import RACES, Finding
+from syncscope.schema.findings import BETWEEN_RANKS, RACES, Finding
 from syncscope.schema.report import Report
 
 
@@ -64,11 +63,10 @@ def make_cards(findings: Iterable[Finding]) -> list[Card]:
 def _late_rank_first(card: list[list[Finding]]) -> list[list[Finding]]:
     """The groups of a card, first those of a late rank that holds the others for longer than the first one gains at
     most."""
-    rules = rules_by_code()
     most = card[0][0].saving_high_ms_per_step or 0.0
 
     def follows(group: list[Finding]) -> bool:
-        late = group[0].rule in rules and rules[group[0].rule].compares_ranks
+        late = group[0].rule.startswith(BETWEEN_RANKS)
         return not (late and (group[0].exposed_ms_per_step or 0.0) > most)
 
     return sorted(card, key=follows)
