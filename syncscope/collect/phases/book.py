@@ -22,6 +22,9 @@ MAX_PHASES = 64
 MAX_LOOPS = 4096
 """Loops remembered to take batches, or to enclose a phase."""
 
+TAKEOVER = 64
+"""Steps of other optimisers, without one of the chosen optimiser, after which another is chosen."""
+
 MAX_SEEN = 1024
 
 FEW = 8
@@ -228,6 +231,43 @@ class PhaseBook:
         if phase.source != "user":
             phase.restart()
             self._let(self._listener.better_source, phase)
+
+    def _is_boundary(self, phase: Phase, source: CountedSource, caller: Any, place: CallPlace = None) -> bool:
+        """Whether steps of ``phase`` end with those of ``caller``: the first that came twice, until it is gone, or
+        another comes twice without it since the loop began again."""
+        chosen = phase.source == source
+        owner = phase.owner() if chosen and phase.owner is not None else None
+        if owner is not caller:
+            if chosen and self.expected.most != self.expected.left:
+                self._owner_came(phase)  # unheard
+            phase.since_owner += 1
+            again = phase.times != phase.owned or (source == "optimizer" and phase.since_owner >= TAKEOVER)
+            if not self._seen_before(phase, source, caller, place) or (owner is not None and not again):
+                return False
+            self._choose(phase, source, caller, place)
+        elif place != phase.owner_at and not self._takes_turn(phase, place):
+            return False
+        self._owner_came(phase)
+        return True
+
+    def _takes_turn(self, phase: Phase, place: CallPlace) -> bool:
+        """The module whose calls end steps is called at another ``place``: a further call in the same step, with and
+        without a condition, say. Returns whether steps end there from now on: it came twice without the other."""
+        steps = phase.steps + (self.expected.unheard if phase is self.current else 0)
+        if phase.called_at_too.get(place) == steps:
+            phase.owner_at = place
+            phase.steps += 1  # the call before was one, too
+            return True
+        if len(phase.called_at_too) >= MAX_SEEN:
+            phase.called_at_too.clear()
+        phase.called_at_too[place] = steps
+        phase.called_inside = True  # quick looks do not tell places apart
+        return False
+
+    @staticmethod
+    def _owner_came(phase: Phase) -> None:
+        phase.since_owner, phase.owned = 0, phase.times
+        phase.seen.pop(phase.source, None)
 
     def _seen_before(self, phase: Phase, source: CountedSource, owner: Any, place: CallPlace = None) -> bool:
         seen = phase.seen.setdefault(source, {})

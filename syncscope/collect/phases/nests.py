@@ -62,6 +62,10 @@ class Nest:
         """For each loop the innermost frame of the user's that is not inside of it, the line that it runs, and the name
         of the function that it called there."""
 
+    def keep(self, part: slice) -> None:
+        """Keep these loops alone."""
+        self.loops, self.frames, self.through = self.loops[part], self.frames[part], self.through[part]
+
     def frame_of(self, loop: Loop) -> int:
         return self.frames[self.loops.index(loop)]
 
@@ -137,13 +141,13 @@ class Nests:
             nest.path.append((id(frame), lasti))
             frame = frame.f_back
         if users:  # else a program without a file of the user's: all of it counts
-            kept_loops = slice(0, after_user)
-            if not after_user and nest.loops and _serves(nest.loops[-1].code):
-                users[-1] = (*users[-1][:2], 1, users[-1][3])
-                kept_loops = slice(-1, None)
-            nest.loops, nest.frames = nest.loops[kept_loops], nest.frames[kept_loops]
-            nest.through = nest.through[kept_loops]
             nest.here = users[0][:2]
+            if not after_user and nest.loops and _serves(nest.loops[-1].code):
+                code, line, _, called = users.pop()
+                users.append((code, line, 1, called))  # as if the loop were in it
+                nest.keep(slice(-1, None))
+            else:
+                nest.keep(slice(0, after_user))
         nest.user = [_user_of(number, users) for number in range(len(nest.loops))]
         return nest
 

@@ -154,9 +154,9 @@ class Phase:
     """What ``Nest.called_from`` says of that frame; ``None`` where it was not asked."""
     shares: bool = False
     """It is an evaluation with the loop of a training."""
-    called_at: tuple[CodeType, int] | None = None
+    called_at: CallPlace = None
     """Where such an evaluation first called a module that is not in training."""
-    last_called_at: tuple[CodeType, int] | None = None
+    last_called_at: CallPlace = None
     """Where it did last."""
     ended: bool = False
     """Its loader was exhausted."""

@@ -12,6 +12,7 @@ TRIES = 64
 """Calls of other threads, before one of them is followed instead of one that is not the main thread either."""
 
 MOST = 1_000
+"""Threads that are kept for the number of those that call modules."""
 
 
 class FollowedThread:
@@ -26,7 +27,7 @@ class FollowedThread:
         self.trains = False
         """An optimiser stepped on it."""
         self.others: set[int] = set()
-        """Threads that called modules while another one was followed that is not the main thread, ``MOST`` at most."""
+        """Threads that called modules while another one was followed that is not the main thread."""
         self._tries = 0
 
     @property

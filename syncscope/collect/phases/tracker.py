@@ -18,12 +18,9 @@ from syncscope.collect.phases.ends import LoopEnd, Over
 from syncscope.collect.phases.nests import Nest, Nests
 from syncscope.collect.phases.phase import CallPlace, Phase
 from syncscope.collect.phases.places import record
-from syncscope.schema.counting import CountedSource, RecordedPhase
+from syncscope.schema.counting import RecordedPhase
 
 MAX_DECISIONS = 4096
-
-TAKEOVER = 64
-"""Steps of other optimisers, without one of the chosen optimiser, after which another is chosen."""
 
 
 class GradientPlace:
@@ -95,48 +92,14 @@ class PhaseTracker(PhaseChoice):
             phase.evaluates = True
             self._boundary(phase, "evaluation", optimizer)
 
-    def _is_boundary(self, phase: Phase, source: CountedSource, caller: Any, place: CallPlace = None) -> bool:
-        """Whether steps of ``phase`` end with those of ``caller``: the first that came twice, until it is gone, or
-        another comes twice without it since the loop began again."""
-        chosen = phase.source == source
-        owner = phase.owner() if chosen and phase.owner is not None else None
-        if owner is not caller:
-            if chosen and self.expected.most != self.expected.left:
-                self._owner_came(phase)  # unheard
-            phase.since_owner += 1
-            again = phase.times != phase.owned or (source == "optimizer" and phase.since_owner >= TAKEOVER)
-            if not self._seen_before(phase, source, caller, place) or (owner is not None and not again):
-                return False
-            self._choose(phase, source, caller, place)
-        elif place != phase.owner_at and not self._takes_turn(phase, place):
-            return False
-        self._owner_came(phase)
-        return True
-
-    def _takes_turn(self, phase: Phase, place: CallPlace) -> bool:
-        """The module whose calls end steps is called at another ``place``: a further call in the same step, with and
-        without a condition, say. Returns whether steps end there from now on: it came twice without the other."""
-        steps = phase.steps + (self.expected.unheard if phase is self.current else 0)
-        if phase.called_at_too.get(place) == steps:
-            phase.owner_at = place
-            phase.steps += 1  # the call before was one, too
-            return True
-        phase.called_at_too[place] = steps
-        phase.called_inside = True  # quick looks do not tell places apart
-        return False
-
-    @staticmethod
-    def _owner_came(phase: Phase) -> None:
-        phase.since_owner, phase.owned = 0, phase.times
-        phase.seen.pop(phase.source, None)
-
     def module_called(self, frame: FrameType | None, module: Any, event: Event) -> None:
         """``module`` is about to be called, by no other module."""
         phase = self._phase_of(event, frame)
         self.expected.call_event = event
         self.expected.quiet = QUIET
-        if phase.shares and event == "eval" and (inner := self.nests.innermost(frame)) is not None:
-            phase.last_called_at = inner.f_code, inner.f_lasti
+        place = self._call_place(frame)
+        if phase.shares and event == "eval" and place is not None:
+            phase.last_called_at = place
             phase.called_at = phase.called_at or phase.last_called_at
         if self._where == "outside":
             return
@@ -146,14 +109,14 @@ class PhaseTracker(PhaseChoice):
         if phase.kind == "train":
             phase.training_calls += 1
             if phase.source == "none" and phase.training_calls < PATIENCE:
-                self._seen_before(phase, "module", module, self._call_place(frame))
+                self._seen_before(phase, "module", module, place)
                 return
         if phase.by_batch:
             self._count_batch(phase)
         elif self._where == "inside":
             phase.called_inside = True
             return
-        elif self._is_boundary(phase, "module", module, self._call_place(frame)):
+        elif self._is_boundary(phase, "module", module, place):
             self._boundary(phase, event, module)
 
     def gradients_computed(self, frame: FrameType | None, event: Event) -> None:
@@ -182,6 +145,7 @@ class PhaseTracker(PhaseChoice):
         return self._gradient_places.setdefault(key, GradientPlace())
 
     def _call_place(self, frame: FrameType | None) -> CallPlace:
+        """Where the program calls something, with this innermost ``frame``."""
         inner = self.nests.innermost(frame)
         return (inner.f_code, inner.f_lasti) if inner is not None else None
 
@@ -354,8 +318,8 @@ class PhaseTracker(PhaseChoice):
         phase = self.current
         if event not in ("call", "training") or not self._runs(phase, frame):
             return False
-        inner = self.nests.innermost(frame)
-        return event == "call" or inner is None or (inner.f_code, inner.f_lasti) != phase.called_at
+        place = self._call_place(frame)
+        return event == "call" or place is None or place != phase.called_at
 
     def _known(self, frame: FrameType | None, event: Event) -> Decision | None:
         """What was decided here before."""
