@@ -167,7 +167,10 @@ class PhaseChoice(PhaseBook):
         known = self._by_loop.get(inner)
         train = known if known is not None and known.kind == "train" else self._train_inside(inner)
         if train is not None:
-            return self._in_training(event, nest, train)
+            beyond = _loop_beyond(nest, train) if event == "call" else None
+            if beyond is None:
+                return self._in_training(event, nest, train)
+            inner, known = beyond, self._by_loop.get(beyond)
         kind = _kind(event, nest, inner)
         if kind == "rollout" and self._trains_around(nest):
             kind = "evaluate"  # every so many steps. In every step it is a rollout: see ``_judge_nested``
@@ -314,6 +317,16 @@ class PhaseChoice(PhaseBook):
         name_phases(self.phases)
         self._listener.better_source(phase)
         return phase
+
+
+def _loop_beyond(nest: Nest, train: Phase) -> Loop | None:
+    """The loop that makes an evaluation of what ``train`` does too: around the training's own inner loops, such as one
+    over parts of a batch, inside of its outer one, and never around a call that trains."""
+    loops = nest.loops
+    number = next((number for number, loop in enumerate(loops) if loop not in train.loops), 0)
+    if not number or loops[number] in train.around or train.loops.isdisjoint(loops[number:]):
+        return None
+    return loops[number]
 
 
 def _kind(event: Event, nest: Nest, inner: Loop) -> PhaseKind:

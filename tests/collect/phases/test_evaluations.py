@@ -274,6 +274,58 @@ def test_generation_in_training_mode_after_the_training(run: Any) -> None:
     assert 300 - QUIET <= run.steps["generate"] <= 300
 
 
+def test_pictures_by_the_function_that_trains_are_an_evaluation_in_training_mode_too(run: Any) -> None:
+    """The innermost loop, over parts of the rays, is that of the training: the loop over pictures tells."""
+    net = model()
+    optimizer = sgd(net)
+    places = []
+
+    def render(rays: Any) -> Any:
+        parts = []
+        for part in rays.split(3):
+            parts.append(net(part))
+        return torch.cat(parts)
+
+    @torch.no_grad()
+    def show() -> None:
+        for _ in range(4):
+            render(torch.ones(9, 2))
+            places.append(run.here())
+
+    for number in range(80):
+        render(X).sum().backward()
+        optimizer.step()
+        if number % 20 == 19:
+            show()
+            places.append(run.here())
+    assert run.turns == ["train", "evaluate"]
+    assert run.steps["train"] == 80
+    assert places == [*["evaluate"] * 4, "train"] * 4
+
+
+def test_targets_by_the_function_that_trains_are_part_of_each_step(run: Any) -> None:
+    net = model()
+    optimizer = sgd(net)
+
+    def render(rays: Any) -> Any:
+        parts = []
+        for part in rays.split(3):
+            parts.append(net(part))
+        return torch.cat(parts)
+
+    def targets() -> Any:
+        with torch.no_grad():
+            for _ in range(2):
+                target = render(X)
+        return target
+
+    for _ in range(60):
+        (render(X) - targets()).sum().backward()
+        optimizer.step()
+    assert run.steps == {"train": 60}
+    assert run.sequence[-1] == "train"
+
+
 def test_what_waits_between_a_first_evaluation_and_the_training_is_of_neither(run: Any) -> None:
     """An agent that is evaluated, acts at random for long, and learns only then."""
     net = model()
