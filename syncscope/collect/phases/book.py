@@ -238,8 +238,9 @@ class PhaseBook:
         chosen = phase.source == source
         owner = phase.owner() if chosen and phase.owner is not None else None
         if owner is not caller:
-            if chosen and self.expected.most != self.expected.left:
-                self._owner_came(phase)  # unheard
+            if chosen and self.expected.most != self.expected.left:  # it came, unheard
+                self.hear()
+                self._owner_came(phase)
             phase.since_owner += 1
             again = phase.times != phase.owned or (source == "optimizer" and phase.since_owner >= TAKEOVER)
             if not self._seen_before(phase, source, caller, place) or (owner is not None and not again):
@@ -276,6 +277,14 @@ class PhaseBook:
         count = seen.get((id(owner), place), 0) + 1
         seen[id(owner), place] = count
         return count >= 2
+
+    @staticmethod
+    def _saw_more(phase: Phase, optimizer: Any, steps: int) -> None:
+        """So many ``steps`` of an optimizer that is not the chosen one passed untold: they count if it is chosen."""
+        phase.since_owner += steps
+        seen = phase.seen.get("optimizer", {})
+        if (id(optimizer), None) in seen:
+            seen[id(optimizer), None] += steps
 
     def _choose(self, phase: Phase, source: CountedSource, owner: Any, place: CallPlace = None) -> None:
         self._listen()

@@ -194,6 +194,11 @@ class Phase:
         return self.intruder is not None
 
     @property
+    def owner_lives(self) -> bool:
+        """Whether the optimiser or module whose calls end steps may come again."""
+        return self.owner is not None and self.owner() is not None
+
+    @property
     def slug(self) -> str:
         """A short name for files, fixed once it has been read."""
         if self._slug is None:

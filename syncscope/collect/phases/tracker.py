@@ -77,10 +77,10 @@ class PhaseTracker(PhaseChoice):
             return
         if phase.source != "user" and not self.by_time:
             if expected.second == id(optimizer):
-                phase.since_owner += QUIET - expected.seconds  # those that were not told
+                self._saw_more(phase, optimizer, QUIET - expected.seconds)  # those that were not told
             if self._is_boundary(phase, "optimizer", optimizer):
                 self._boundary(phase, "step", optimizer)
-            elif phase is self.current and phase.source == "optimizer":
+            elif phase is self.current and phase.source == "optimizer" and phase.owner_lives:
                 expected.second, expected.seconds = id(optimizer), QUIET
         if phase.ended:  # its loader reads ahead: this was the last step
             self._enter(self._pseudo_phase("epoch end"))

@@ -369,3 +369,16 @@ def test_a_closure_is_training_of_the_loop_around_the_step(run: Any) -> None:
         optimizer.step(closure)
     assert run.sequence == ["train"]
     assert run.steps == {"train": 6}
+
+
+@pytest.mark.parametrize("kept", [False, True], ids=["gone", "kept"])
+def test_an_optimizer_made_anew_in_the_midst_of_the_training_makes_its_steps(run: Any, kept: bool) -> None:
+    """Once a network has grown, say. The steps of the one before it may have passed unheard."""
+    net = model()
+    optimizer, before = sgd(net), []
+    for number in range(300):
+        learn(net, optimizer)
+        if number in (100, 200):
+            before += [optimizer] * kept
+            optimizer = sgd(net)
+    assert run.steps == {"train": 300}
