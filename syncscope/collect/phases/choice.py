@@ -236,6 +236,7 @@ class PhaseChoice(PhaseBook):
             return train
         # What was trained here is called without, or the function that trains was called again and has not trained yet:
         # it evaluates with the same loop.
+        train.evaluates_data |= self.current is train and not train.frame_id
         phase = self._evaluations.get(inner)
         if phase is None or phase.folded_into is not None:
             phase = self._evaluations[inner] = self._new(_kind(event, nest, inner), inner, nest, keyed=False)

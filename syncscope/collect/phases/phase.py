@@ -160,6 +160,10 @@ class Phase:
     """Where it did last."""
     ended: bool = False
     """Its loader was exhausted."""
+    data: weakref.ref[Any] | None = None
+    """The dataset that the training learned from last."""
+    evaluates_data: bool = False
+    """The loop of a training evaluates what it learns from, too."""
     owns_function: bool = False
     """No other phase has a loop in the same function: the rest of the function is part of the phase."""
     owner: weakref.ref[Any] | None = None
@@ -197,6 +201,18 @@ class Phase:
     def owner_lives(self) -> bool:
         """Whether the optimiser or module whose calls end steps may come again."""
         return self.owner is not None and self.owner() is not None
+
+    def learn_from(self, loader: Any) -> None:
+        """The training took a batch of the iterator ``loader``."""
+        try:
+            self.data = weakref.ref(loader._dataset)
+        except (AttributeError, TypeError):  # a list, say
+            self.data = None
+
+    def learns_from(self, loader: Any) -> bool:
+        """Whether what the iterator ``loader`` gives is what the training learned from: it goes on."""
+        data = self.data() if self.data is not None else None
+        return data is not None and not self.evaluates_data and data is getattr(loader, "_dataset", None)
 
     @property
     def slug(self) -> str:

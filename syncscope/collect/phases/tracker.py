@@ -165,13 +165,16 @@ class PhaseTracker(PhaseChoice):
         if phase.ended:
             phase.ended, phase.frame_id = False, 0
         if phase.frame_id != frame_id:
-            if phase.kind == "train":
-                return  # begun again: it may evaluate this time
+            if phase.kind == "train":  # begun again: it may evaluate this time
+                if (self.current.kind == "epoch end" or self.current.shares) and phase.learns_from(loader):
+                    self._enter(phase)
+                return
             self._begin(phase, frame_id)
         if self.current is not phase:
             self._enter(phase)
         elif phase.kind == "train" and phase.source in ("optimizer", "user") and frame is not None:
             expected = self.expected
+            phase.learn_from(loader)
             expected.loader, expected.batches = id(loader), QUIET
             expected.batch_code, expected.batch_lasti = frame.f_code, frame.f_lasti
 
@@ -181,6 +184,8 @@ class PhaseTracker(PhaseChoice):
         loop = self._batch_loop(nest)
         phase = self._by_loop.get(loop) if loop is not None else None
         if phase is None or not phase.frame_id or phase.ended:
+            if phase is self.current and phase.kind == "train" and not phase.frame_id:
+                self._enter(self._pseudo_phase("epoch end"))  # it did nothing with its batches
             return
         around = nest.loops[nest.loops.index(loop) + 1 :] if loop is not None else []
         if phase.loops.intersection(around):

@@ -382,3 +382,32 @@ def test_an_optimizer_made_anew_in_the_midst_of_the_training_makes_its_steps(run
             before += [optimizer] * kept
             optimizer = sgd(net)
     assert run.steps == {"train": 300}
+
+
+def test_what_waits_before_the_first_call_of_an_epoch_is_part_of_its_step(run: Any) -> None:
+    """Batches are copied and their lengths read before the model is called."""
+    net = model()
+    optimizer = sgd(net)
+    batches = loader(6)
+    places = []
+    for _ in range(3):
+        for x in batches:
+            places.append(run.here())
+            learn(net, optimizer, x)
+        places.append(run.here())
+    epoch = [*["train"] * 6, "epoch end"]
+    assert places == ["start", *epoch[1:], *epoch * 2]
+    assert run.steps == {"train": 18}
+    assert run.phase("train").times == 3
+
+
+def test_a_loop_that_ends_before_its_first_call_is_an_epochs_end_again(run: Any) -> None:
+    net = model()
+    optimizer = sgd(net)
+    batches = loader(6)
+    for number in range(3):
+        for x in batches:
+            if number != 1:
+                learn(net, optimizer, x)
+        assert run.here() == "epoch end"
+    assert run.steps == {"train": 12}
