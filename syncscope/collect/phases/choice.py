@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from types import CodeType
-from typing import Literal
+from typing import Any, Literal
 
 from syncscope.collect.phases.book import MAX_LOOPS, MAX_PHASES, Listener, PhaseBook
 from syncscope.collect.phases.loops import Loop
@@ -63,6 +63,8 @@ class PhaseChoice(PhaseBook):
         """Rollouts in a loop around that of a training, by the loop."""
         self._rolls: tuple[int, dict[tuple[CodeType, int], int]] = (0, {})
         """Steps of all trainings, and calls around them since the last one, by place."""
+        self._module: Any = None
+        """That was called last."""
         self._calls_around = 0
         """Calls in a loop around the current phase's, since an event in it."""
 
@@ -142,16 +144,33 @@ class PhaseChoice(PhaseBook):
         loop = next((loop for loop in nest.loops if loop in self._batches), nest.loops[0])
         known = self._by_loop.get(loop)
         if known is not None:  # calls without gradients came first: an optimiser's step will tell
-            if known.kind == "other":
+            if known.kind == "other" and self._learns():
+                known.transforms = False
                 self._make_train(known)
             return known
         kind = _said_kind(nest, loop) if any(one.optimised for one in self._trains) else None
+        if kind is None and not self._learns():
+            phase = self._new("other", loop, nest)
+            phase.transforms = phase.kind == "other"
+            return phase
         return self._new(kind or "train", loop, nest)
+
+    def _learns(self) -> bool:
+        """Whether the module that is called learns or is a loss: a transform of pictures is no training."""
+        try:
+            if any(kind.__module__ == "torch.nn.modules.loss" for kind in type(self._module).__mro__):
+                return True
+            return any(one.requires_grad for one in self._module.parameters())
+        except Exception:  # of a class that does as it likes
+            return True
 
     def _gradients_of(self, event: Event, nest: Nest) -> Phase:
         """The phase whose gradients were computed here. Those that are accumulated train, by the program's own rule."""
         phases = (self._by_loop.get(loop) for loop in nest.loops)
         known = next((phase for phase in phases if phase is not None), None) or self._train_around(nest)
+        if known is not None and known.transforms and event == "backward":
+            known.transforms = False
+            self._make_train(known)
         if known is not None or not nest.loops:
             return known or self.current
         return self._new("train" if event == "backward" else "other", nest.loops[0], nest)
@@ -171,12 +190,7 @@ class PhaseChoice(PhaseBook):
             if beyond is None:
                 return self._in_training(event, nest, train)
             inner, known = beyond, self._by_loop.get(beyond)
-        kind = _kind(event, nest, inner)
-        if kind == "rollout" and self._trains_around(nest):
-            kind = "evaluate"  # every so many steps. In every step it is a rollout: see ``_judge_nested``
-            if known is not None and known.kind == "rollout" and known.in_every_step_of is None:
-                known.kind = kind  # what it did before the training was like it
-                name_phases(self.phases)
+        kind = self._kind_of(event, nest, inner, known)
         for loop in nest.loops:
             phase = self._by_loop.get(loop)
             if phase is not None and phase.kind == "train":
@@ -193,6 +207,19 @@ class PhaseChoice(PhaseBook):
         phase = self._new(kind, inner, nest)
         phase.rolls = event == "call" and kind != "generate"
         return phase
+
+    def _kind_of(self, event: Event, nest: Nest, inner: Loop, known: Phase | None) -> PhaseKind:
+        """What the loop ``inner`` does with a call of no training. ``known`` is its phase, which may now be told."""
+        kind = _kind(event, nest, inner)
+        if kind == "rollout" and self._trains_around(nest):
+            kind = "evaluate"  # every so many steps. In every step it is a rollout: see ``_judge_nested``
+            if known is not None and known.kind == "rollout" and known.in_every_step_of is None:
+                known.kind = kind  # what it did before the training was like it
+                name_phases(self.phases)
+        if known is not None and known.transforms and event != "user":
+            known.transforms, known.kind = False, kind  # and here is the model
+            name_phases(self.phases)
+        return kind
 
     def _tell_calls_apart(self, nest: Nest) -> None:
         """Let each loop of a library have the phase of what the user calls now: its ``fit`` and its ``test`` may share

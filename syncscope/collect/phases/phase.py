@@ -119,6 +119,8 @@ class Phase:
     in_every_step_of: Phase | None = None
     rolls: bool = False
     """It calls modules in training, without gradients: a rollout where every step of the training has one."""
+    transforms: bool = False
+    """So far it has only called modules in training that have nothing to learn, such as transforms of pictures."""
     folded_into: Phase | None = None
     intruder: PhaseKind | None = None
     """The first phase that came in since the last boundary. Reset after ``Listener.stepped``."""

@@ -94,7 +94,9 @@ class PhaseTracker(PhaseChoice):
 
     def module_called(self, frame: FrameType | None, module: Any, event: Event) -> None:
         """``module`` is about to be called, by no other module."""
+        self._module = module
         phase = self._phase_of(event, frame)
+        self._module = None
         self.expected.call_event = event
         self.expected.quiet = QUIET
         place = self._call_place(frame)

@@ -276,3 +276,44 @@ def test_a_call_that_follows_another_one_for_good_ends_the_steps(run: Any) -> No
             else:
                 net(X + 1)
     assert run.steps["evaluate"] in (18, 19, 20)
+
+
+def transform() -> Any:
+    """As those of torchvision: a module without parameters that nobody switches to evaluation."""
+    return torch.nn.Sequential(torch.nn.ReLU(), torch.nn.Hardtanh())
+
+
+def test_a_transform_before_each_evaluation_of_a_model_is_part_of_it(run: Any) -> None:
+    """A server: a picture a request."""
+    net, prepare = model().eval(), transform()
+    for _ in range(60):
+        x = prepare(X)
+        with torch.inference_mode():
+            net(x)
+    assert run.steps == {"evaluate": 60}
+
+
+def test_a_transform_before_each_step_of_a_training_is_part_of_it(run: Any) -> None:
+    net, prepare = model(), transform()
+    optimizer = sgd(net)
+    for _ in range(60):
+        learn(net, optimizer, prepare(X))
+    assert run.steps == {"train": 60}
+
+
+def test_a_module_without_parameters_makes_steps_of_its_own(run: Any) -> None:
+    """A simulation, say."""
+    simulate, state = transform(), X
+    for _ in range(60):
+        state = simulate(state)
+    assert run.steps == {"other": 60}
+
+
+def test_a_loss_alone_is_a_training(run: Any) -> None:
+    """Of tensors that are changed by hand."""
+    weights, criterion = torch.ones(2, 1, requires_grad=True), torch.nn.MSELoss()
+    for _ in range(60):
+        criterion(X @ weights, torch.zeros(3, 1)).backward()
+        with torch.no_grad():
+            weights -= 0.01 * weights.grad
+    assert run.steps["train"] >= 28
