@@ -19,9 +19,9 @@ from syncscope.report.known_causes import begin_with_cause
 from syncscope.report.no_change import explain_no_change, is_mostly_unknown
 from syncscope.report.numbers import milliseconds, percent, seconds, span
 from syncscope.report.recorded_part import describe_part
-from syncscope.report.runs import count_waits, holds_collectives_alone, is_counted_only, is_seldom, main_phase
+from syncscope.report.runs import count_waits, holds_collectives_alone, is_counted_only, is_seldom, main_phase, phase_of
 from syncscope.report.trace_phrases import label_by_number, label_cause, was_shared
-from syncscope.report.worth_phrases import LOW, find_step_ms, outlasts_recorded
+from syncscope.report.worth_phrases import LOW, find_step_ms, find_step_of_run, outlasts_recorded
 from syncscope.schema.findings import COMPILED, RACES, Finding, is_exposed
 from syncscope.schema.report import Report, TraceInfo
 from syncscope.schema.run import Run
@@ -32,6 +32,9 @@ MOST_CAUSES = 3
 LEAST_SHARE = 0.01
 """Of the step: causes of idle time that take less are not named."""
 
+
+FAR = 3.0
+"""What may save so many times as much of the run as a wait that no window recorded comes before it."""
 
 TOLD = ("wrong", "high", "medium")
 """Impacts of 1 % of the step and more, that of a race too."""
@@ -135,7 +138,32 @@ def _best(found: Sequence[Finding], traces: Sequence[TraceInfo], *, seldom: bool
         return impacts[0][0]
     known = next((one for one, level in impacts if level in TOLD and _can_begin(one)), None)
     unknown = (finding for finding, level in impacts if level == "unknown" and _can_begin(finding))
-    return known or next((finding for finding in unknown if seldom or not is_seldom(finding, traces)), None)
+    left = [finding for finding in unknown if seldom or not is_seldom(finding, traces)]
+    if known is not None or not left:
+        return known
+    return left[0] if seldom else _not_a_trifle(left, traces)
+
+
+def _not_a_trifle(unknown: Sequence[Finding], traces: Sequence[TraceInfo]) -> Finding:
+    """The first, or where that is of a phase that no window recorded, and may save far less of the run than another,
+    the one that may save most."""
+    first, phase = unknown[0], phase_of(unknown[0], traces)
+    if phase is None or phase.recorded or is_counted_only(traces[first.trace]):
+        return first
+    most = max(unknown, key=lambda finding: _most_of_run(finding, traces))
+    return most if _most_of_run(most, traces) > FAR * _most_of_run(first, traces) else first
+
+
+def _most_of_run(finding: Finding, traces: Sequence[TraceInfo]) -> float:
+    """The share of the run that a finding may save at most: its phase's, or what is blocked there, or its own bound."""
+    info, phase = traces[finding.trace], phase_of(finding, traces)
+    gain, step_ms = measure_gain(finding, info), find_step_of_run(finding, info)
+    share = phase.share if phase is not None else 0.0
+    if gain is not None and gain.step_ms:
+        return share * min(gain.ms / gain.step_ms, 1.0)
+    if finding.run_stall_ms_per_step is not None and step_ms:
+        return share * min(finding.run_stall_ms_per_step / step_ms, 1.0)
+    return share
 
 
 def _can_begin(finding: Finding) -> bool:

@@ -310,6 +310,24 @@ def test_a_fix_that_only_asks_for_another_recording_does_not_come_before_what_ca
     assert lines(UNNAMED, READ, verdict=failing)["first"].startswith("host work: Nothing names")
 
 
+@pytest.mark.parametrize(
+    ("share", "blocked_ms", "first"),
+    [(0.02, None, "host work"), (0.12, 1.0, "host work"), (0.12, None, "train.py:80"), (0.12, 80.0, "train.py:80")],
+)
+def test_a_trifle_in_a_phase_that_no_window_recorded_does_not_come_before_what_takes_much_of_the_step(
+    share: float, blocked_ms: float | None, first: str
+) -> None:
+    """Of the steps of training, 81 % of the run, the host's work takes 30 % at most."""
+    counted = sample_run.rate(sample_run.counted_only(), 3.0, 240, phase="evaluate")
+    counted = msgspec.structs.replace(counted, run_stall_ms_per_step=blocked_ms)
+    unnamed = msgspec.structs.replace(UNNAMED, phase="train")
+    phases = tuple(
+        msgspec.structs.replace(one, share=share) if one.name == "evaluate" else one for one in sample_run.phases()
+    )
+    info = msgspec.structs.replace(sample_run.info(), run=sample_run.run(phases=phases))
+    assert conclude(sample_run.report([info], [counted, unnamed])).change.startswith(first)
+
+
 def test_where_there_is_nothing_else_it_promises_no_shorter_step() -> None:
     said = lines(UNNAMED)
     assert said["first"] == "host work: Nothing names the work: mark the parts"
