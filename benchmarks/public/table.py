@@ -606,7 +606,7 @@ PROGRAMS = (
     Program("clip-retrieval", "pictures and captions: two frozen encoders, heads that are trained; validation an epoch",
             "moein-shariatnia/OpenAI-CLIP", "main.py",
             data={"C:/Moein/AI/Datasets/Flicker-8k": "captions", "distilbert-base-uncased": "captions/tokenizer",
-                  "albumentations.py": "few_augmentations/albumentations.py"}),
+                  "albumentations.py": "few_augmentations/albumentations.py"}, seconds=240),
     # Detection
     Program("torchvision-detection", "detection: training", "chanwutk/vision_references",
             "train.py --data-path {data}/coco --dataset coco --model fasterrcnn_mobilenet_v3_large_320_fpn --epochs 1"
@@ -736,7 +736,7 @@ PROGRAMS = (
             " --no_tensorboard --no_progress_bar",
             data={"tensorboard_logger.py": "silent_loggers/tensorboard_logger.py"}, seconds=120),
     Program("mppi", "control by sampled paths, tensors only: planners of many sizes are timed, some compiled",
-            "UM-ARM-Lab/pytorch_mppi", "tests/benchmark_mppi.py", environment={"PYTHONPATH": "src"}, seconds=180),
+            "UM-ARM-Lab/pytorch_mppi", "tests/benchmark_mppi.py", environment={"PYTHONPATH": "src"}, seconds=300),
     # Graphs
     Program("gat", "training on one graph, validates in each step", "pytorch/examples", "main.py --epochs 300",
             folder="gat", data={"gat/cora": "cora"}),
@@ -812,9 +812,9 @@ PROGRAMS = (
             launcher="-m accelerate.commands.launch --num_processes 1 --num_machines 1 --mixed_precision no"
             " --dynamo_backend no"),
     # Servers
-    Program("fastapi", "a server: a picture a request, 1000 requests by LitServe's own benchmark",
-            "Lightning-AI/LitServe", "serve.py tests/parity_fastapi/fastapi-server.py 8001 100 10",
-            data={name: f"visitor/{name}" for name in ("serve.py", "visit.py")}),
+    Program("fastapi", "a server: a picture a request, 200 requests by LitServe's own benchmark",
+            "Lightning-AI/LitServe", "serve.py tests/parity_fastapi/fastapi-server.py 8001 50 4",
+            data={name: f"visitor/{name}" for name in ("serve.py", "visit.py")}, seconds=150),
     Program("litserve", "a server: two processes that gather requests, 5000 requests by its own benchmark",
             "Lightning-AI/LitServe", "serve.py tests/parity_fastapi/ls-server.py 8000 100 50",
             environment={"PYTHONPATH": "src"}, data={name: f"visitor/{name}" for name in ("serve.py", "visit.py")},
