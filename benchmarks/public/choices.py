@@ -12,7 +12,7 @@ LABELS = 10
 
 
 def make_othello(folder: Path) -> None:
-    """A start with fewer games, since its settings are in a file of the repository's; it lends a name of old NumPy's."""
+    """A start with fewer games, for the settings are in a file of the repository's; it lends a name of old NumPy's."""
     folder.mkdir()
     (folder / "play.py").write_text(
         "import main\n\n"

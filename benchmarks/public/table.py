@@ -737,7 +737,7 @@ PROGRAMS = (
     Program("alphazero", "games found by a tree search of one position at a time; training, games of old against new",
             "suragnair/alpha-zero-general", "play.py", environment={"PYTHONPATH": "."},
             data={"play.py": "othello/play.py"}, seconds=120),
-    Program("iql", "training from records on the GPU, three optimizers; ten episodes played every 1000 steps",
+    Program("iql", "training from records on the GPU, three optimizers; five episodes played every 1000 steps",
             "corl-team/CORL",
             "algorithms/offline/iql.py --env Pendulum-v1 --max_timesteps 3000 --eval_freq 1000 --n_episodes 5"
             " --buffer_size 50000", data={"algorithms/offline/gym.py": "old_gym/gym.py",
