@@ -38,9 +38,11 @@ from benchmarks.public.models import (
 )  # fmt: skip
 from benchmarks.public.pictures import write_picture
 from benchmarks.public.records import RECORDS
+from benchmarks.public.scenes import SCENES
 from benchmarks.public.sequences import SEQUENCES
 from benchmarks.public.signals import SIGNALS
 from benchmarks.public.substitutes import SUBSTITUTES
+from benchmarks.public.visits import VISITS
 
 LETTERS = 65
 """Size of the alphabet of the character models."""
@@ -326,7 +328,7 @@ MAKERS: dict[str, Callable[[Path], None]] = {
     "bees": make_bees,
     "texts": make_texts,
     "ett": make_ett,
-    **BODIES, **CHOICES, **FORMATS, **GRAPHS, **RECORDS, **SEQUENCES, **SIGNALS, **SUBSTITUTES,
+    **BODIES, **CHOICES, **FORMATS, **GRAPHS, **RECORDS, **SCENES, **SEQUENCES, **SIGNALS, **SUBSTITUTES, **VISITS,
 }  # fmt: skip
 
 FROM_PROGRAMS: dict[str, Callable[[Path, Path], None]] = {

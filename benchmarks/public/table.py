@@ -46,7 +46,9 @@ COMMITS = {
     "AI4Finance-Foundation/ElegantRL": "7c64395ff4c2b53892fe6f9eaa3b58947136ffc1",
     "Andras7/word2vec-pytorch": "36b93a503e8b3b5448abbc0e18f2a6bd3e017fc9",
     "ashleve/lightning-hydra-template": "bddbc24b82ab6ccfa6243e815a49dc5bfe8d4144",
+    "apchenstu/TensoRF": "6a1e23b10b9521221049aec843ab370a747a7982",
     "auspicious3000/autovc": "c1827a60e83e6d26030b8953843b2f7cf2bd36db",
+    "BindsNET/bindsnet": "34ee2920cf3b605a8d29e777ad6af1bf4bd04036",
     "chanwutk/vision_references": "aea0f07fa3a7afb81417d4ee84ac0ab6d4b156d3",
     "chennnM/GCNII": "ca91f5686c4cd09cc1c6f98431a5d5b7e36acc92",
     "cloneofsimo/minRF": "4fc10e0cc8ba976152c7936a1af9717209f03e18",
@@ -109,6 +111,7 @@ COMMITS = {
     "KellerJordan/cifar10-airbench": "f1c599c4af24aca803e3e65a6a7e52a502e09d0e",
     "Khrylx/PyTorch-RL": "72069237b4d86bcb9675b899ea94228019a4f003",
     "leftthomas/SRGAN": "7ddfdf27273c42d858ec52cab5ca1cbfca81d0be",
+    "Lightning-AI/LitServe": "1311d5b4aeaff2943f38a22cfb911c8bae2590bc",
     "Lightning-AI/pytorch-lightning": "7f0c3436cd3f6ad3753125672024fc415cbcb414",
     "lmnt-com/diffwave": "0594106093b8d8c444de8bd8cd26482f653c569f",
     "locuslab/fast_adversarial": "54f728755e71857b632882ba6d6cef22f56e2172",
@@ -122,11 +125,13 @@ COMMITS = {
     "microsoft/Swin-Transformer": "f82860bfb5225915aca09c3227159ee9e1df874d",
     "milesial/Pytorch-UNet": "21d7850f2af30a9695bbeea75f3136aa538cfc4a",
     "mlfoundations/open_clip": "89fb801f1e6087880e951fc8354b8a2077b79c6d",
+    "moein-shariatnia/OpenAI-CLIP": "73fea1f9b71a4982997ea4c75070a845b547abef",
     "MorvanZhou/PyTorch-Tutorial": "dbe154a9e56635e51c6b0c2ccea8ae36cfb585a7",
     "naoto0804/pytorch-AdaIN": "47950d0e6656a95a80a4b105c4c0f58d38ef785c",
     "nikhilbarhate99/Char-RNN-PyTorch": "2cf836f236542fe4bc92593582dd66219bbceba4",
     "NM512/dreamerv3-torch": "6ef8646d807cd10ce0c88e10a7e943211e7fc44c",
     "nnzhan/MTGNN": "f811746fa7022ebf336f9ecd2434af5f365ecbf6",
+    "NVIDIA/tacotron2": "185cd24e046cc1304b4f8e564734d2498c6e2e6f",
     "openai/improved-diffusion": "1bc7bbbdc414d83d4abf2ad8cc1446dc36c4e4d5",
     "openai/whisper": "c0d2f624c09dc18e709e37c2ad90c039a4eb72a2",
     "pmixer/SASRec.pytorch": "fde8a9c08febc2c898dc269b1d98ab762c50d2be",
@@ -171,6 +176,7 @@ COMMITS = {
     "UKPLab/sentence-transformers": "504de8bbc4f9b274493fe3682937c448ae6f1b02",
     "ultralytics/ultralytics": "v8.4.190",
     "ultralytics/yolov5": "5081342f04fb287fc2e5f2b5a4e06752b7937b1c",
+    "UM-ARM-Lab/pytorch_mppi": "e04a569cd4215e705f9013145c496fc59cb25ed6",
     "usuyama/pytorch-unet": "a0ec1374e06ca9161c21781302328b074f19391b",
     "uvipen/Tetris-deep-Q-learning-pytorch": "aaa937679989e6008f3daec583d989447b4824fc",
     "VainF/DeepLabV3Plus-Pytorch": "4e1087de98bc49d55b9239ae92810ef7368660db",
@@ -425,6 +431,16 @@ PROGRAMS = (
             "main_qm9.py --no_wandb --exp_name one --n_epochs 4 --test_epochs 4 --n_stability_samples 200"
             " --diffusion_steps 200 --batch_size 64 --nf 64 --n_layers 4",
             data={"qm9/temp/qm9": "small_molecules"}, seconds=120),
+    Program("tacotron2", "text to speech: a decoder's loop of frames in each step; validation before the second step",
+            "NVIDIA/tacotron2",
+            "train.py -o out -l log --hparams epochs=10,batch_size=16,iters_per_checkpoint=20,"
+            "training_files={data}/readings/train.txt,validation_files={data}/readings/val.txt",
+            data={name: f"old_speech/{name}" for name in ("tensorflow", "librosa", "matplotlib")}, seconds=120),
+    Program("bindsnet", "spiking neurons that learn online by local rules: 50 steps of time a batch, tensors only",
+            "BindsNET/bindsnet", "conv_mnist.py --batch_size 8 --n_train 120 --time 50",
+            folder="examples/mnist", environment={"PYTHONPATH": "."},
+            data={"data/MNIST/TorchvisionDatasetWrapper": "mnist1k/MNIST",
+                  "ale_py.py": "no_atari/ale_py.py", "gymnasium.py": "no_atari/gymnasium.py"}, seconds=120),
     # Pictures
     Program("mnist", "training, evaluation", "pytorch/examples", "main.py --epochs 2", folder="mnist", data=MNIST),
     Program("mnist-rnn", "training, evaluation", "pytorch/examples", "main.py --accel --epochs 2",
@@ -606,6 +622,16 @@ PROGRAMS = (
             "fangwei123456/spikingjelly",
             "-m spikingjelly.activation_based.examples.lif_fc_mnist -T 50 -b 64 -epochs 5 -j 4 -data-dir {data}/mnist",
             environment={"PYTHONPATH": "."}),
+    Program("tensorf", "rays of a scene of factors: volumes that are masked, cut and enlarged in training, pictures",
+            "apchenstu/TensoRF",
+            "train.py --config configs/lego.txt --datadir {data}/ball --downsample_train 8 --n_iters 700 --batch_size"
+            " 2048 --N_voxel_init 262144 --N_voxel_final 2097156 --upsamp_list 300 --upsamp_list 500"
+            " --update_AlphaMask_list 200 --update_AlphaMask_list 400 --N_vis 4 --vis_every 350 --render_test 0",
+            data={name: f"no_films/{name}" for name in ("imageio.py", "kornia.py")}, seconds=120),
+    Program("clip-retrieval", "pictures and captions: two frozen encoders, heads that are trained; validation an epoch",
+            "moein-shariatnia/OpenAI-CLIP", "main.py",
+            data={"C:/Moein/AI/Datasets/Flicker-8k": "captions", "distilbert-base-uncased": "captions/tokenizer",
+                  "albumentations.py": "few_augmentations/albumentations.py"}),
     # Detection
     Program("torchvision-detection", "detection: training", "chanwutk/vision_references",
             "train.py --data-path {data}/coco --dataset coco --model fasterrcnn_mobilenet_v3_large_320_fpn --epochs 1"
@@ -748,6 +774,8 @@ PROGRAMS = (
             " --time_limit 40 --train_ratio 100 --prefill 100 --log_every 20 --compile False --video_pred_log False"
             " --dyn_deter 512 --dyn_hidden 256 --units 256", seconds=120,
             data={"gym.py": "old_gym/gym.py", "crafter.py": "landscapes/crafter.py"}),
+    Program("mppi", "control by sampled paths, tensors only: planners of many sizes are timed, some compiled",
+            "UM-ARM-Lab/pytorch_mppi", "tests/benchmark_mppi.py", environment={"PYTHONPATH": "src"}, seconds=180),
     # Graphs
     Program("gat", "training on one graph, validates in each step", "pytorch/examples", "main.py --epochs 300",
             folder="gat", data={"gat/cora": "cora"}),
@@ -822,6 +850,14 @@ PROGRAMS = (
             environment={"PYTHONPATH": "src", **HUB},
             launcher="-m accelerate.commands.launch --num_processes 1 --num_machines 1 --mixed_precision no"
             " --dynamo_backend no"),
+    # Servers
+    Program("fastapi", "a server: a picture a request, 1000 requests by LitServe's own benchmark",
+            "Lightning-AI/LitServe", "serve.py tests/parity_fastapi/fastapi-server.py 8001 100 10",
+            data={name: f"visitor/{name}" for name in ("serve.py", "visit.py")}),
+    Program("litserve", "a server: two processes that gather requests, 5000 requests by its own benchmark",
+            "Lightning-AI/LitServe", "serve.py tests/parity_fastapi/ls-server.py 8000 100 50",
+            environment={"PYTHONPATH": "src"}, data={name: f"visitor/{name}" for name in ("serve.py", "visit.py")},
+            seconds=120),
     # Several processes
     Program("imagenet-spawn", "spawned workers, DDP: training, validation, checkpoint", "pytorch/examples",
             "main.py {data}/imagefolder -a resnet18 -b 64 -j 4 --epochs 2 --multiprocessing-distributed --world-size 1"
