@@ -44,9 +44,9 @@ LOOKS = 2
 """Looks that must find the program in a loop."""
 
 PATIENCE_NS = 1_000_000_000
-PATIENCE_WITH_MODULES_NS = 20_000_000_000
-"""From the begin on turns are no steps for so long, and for so long where there is a module that may be called yet: it
-may be loaded, or its data be prepared, in a loop of its own."""
+LONG_PATIENCE_NS = 20_000_000_000
+"""From the begin on turns are no steps for so long, and for so long where the loop is a library's, or there is a module
+that may be called yet: it may be loaded, or its data be prepared, in a loop of its own."""
 
 MOST_LOOPS = 8
 """Loops whose turns are steps."""
@@ -122,8 +122,9 @@ class LoopTurns:
     """Tells ``tracker`` of the turns of loops on the thread that is followed, once such a program is seen.
 
     ``look`` is called twice a second, on a thread of ours. Nothing is heard any more once something else tells of
-    steps, or ``optimizers_made`` says that it will. ``modules_defined()`` says whether the program has classes of
-    modules of its own, ``allocations()`` how often memory of the device was allocated, or ``None``.
+    steps, ``optimizers_made`` says that it will, or there are ``several_ranks``: each would begin at another turn, and
+    all must record the same steps. ``modules_defined()`` says whether the program has classes of modules of its own,
+    ``allocations()`` how often memory of the device was allocated, or ``None``.
     """
 
     def __init__(
@@ -136,6 +137,7 @@ class LoopTurns:
         clock: Callable[[], int] = time.perf_counter_ns,
     ) -> None:
         self.modules_defined: Callable[[], bool] = lambda: False
+        self.several_ranks: Callable[[], bool] = lambda: False
         self.allocations: Callable[[], int | None] = lambda: None
         self._tracker = tracker
         self._followed = followed
@@ -143,7 +145,8 @@ class LoopTurns:
         self._optimizers_made = optimizers_made
         self._clock = clock
         self._tool = Tool()
-        self._watching = self._taken = self._refused = False
+        self._watching = self._of_ranks = False
+        self._taken = self._refused = False
         """A number was taken, or none was free."""
         self._opened_ns = 0
         self._tried: dict[Loop, Turns] = {}
@@ -175,6 +178,8 @@ class LoopTurns:
         if not self._tool.exists:
             version = ".".join(map(str, sys.version_info[:2]))
             return f"{seen}. The turns of other loops can be heard from Python 3.12 on, not with {version}. {say}"
+        if self._of_ranks:
+            return f"{seen}. The turns of other loops are not heard where there are several ranks. {say}"
         if self._refused:
             return f"{seen}. The turns of other loops could not be heard: other tools use sys.monitoring. {say}"
         return f"{seen}, and no loop was found that turns again and again, uses the GPU, and takes 0.1 ms a turn. {say}"
@@ -187,6 +192,9 @@ class LoopTurns:
             return
         try:
             if self._tracker.has_steps_but_turns or self._optimizers_made():
+                self.close()
+            elif self.several_ranks():
+                self._of_ranks = True
                 self.close()
             else:
                 self._look()
@@ -215,7 +223,7 @@ class LoopTurns:
                 if loop.holds(inner.start) and loop.holds(inner.stop) and inner is not loop:
                     self._try(inner, [loop, *around])  # maybe the program is seldom in it
         best = self._choose([self._tried[loop] for loop in loops])
-        if best is not None and self._is_time():
+        if best is not None and self._is_time(best):
             best.tells_steps = True
             self._hear(best.loop.code)
         for loop in loops:
@@ -257,11 +265,12 @@ class LoopTurns:
     def _takes_batches(self, turns: Turns) -> bool:
         return self._tracker.takes_batches(turns.loop)
 
-    def _is_time(self) -> bool:
+    def _is_time(self, best: Turns) -> bool:
         passed = self._clock() - self._opened_ns
-        if any(turns.tells_steps for turns in self._tried.values()) or passed >= PATIENCE_WITH_MODULES_NS:
+        if any(turns.tells_steps for turns in self._tried.values()) or passed >= LONG_PATIENCE_NS:
             return True
-        return passed >= PATIENCE_NS and not (self._tracker.may_have_steps or self.modules_defined())
+        of_user = self._tracker.nests.of_code(best.loop.code).user
+        return passed >= PATIENCE_NS and of_user and not (self._tracker.may_have_steps or self.modules_defined())
 
     def _let_go_of_short_turns(self) -> None:
         """Hear no more of loops whose turns have become so short that hearing of them takes too much."""

@@ -178,15 +178,19 @@ def test_a_while_loop_that_goes_on_in_several_places(program: Program) -> None:
     assert phase.source == "turn" and phase.steps > 200
 
 
+def solver(work: Callable[[], object], turns: int) -> None:
+    space: dict[str, Any] = {}
+    source = f"def solve(work):\n    for _ in range({turns}):\n        work()\n"
+    exec(compile(source, library("solver"), "exec"), space)
+    space["solve"](work)
+
+
 @needs_monitoring
 def test_a_loop_of_a_library_has_the_users_line(program: Program) -> None:
-    space: dict[str, Any] = {}
-    source = "def solve(work):\n    for _ in range(400):\n        work()\n"
-    exec(compile(source, library("solver"), "exec"), space)
-    space["solve"](program.work)
+    solver(program.work, 3000)
     phase = program.phase()
     assert phase.user_code is not None and phase.steps > 200
-    assert (phase.user_code.co_name, phase.called) == ("test_a_loop_of_a_library_has_the_users_line", "solve")
+    assert (phase.user_code.co_name, phase.called) == ("solver", "solve")
 
 
 @needs_monitoring
@@ -286,7 +290,7 @@ def test_turns_are_no_steps_before_others_had_time_to_show(program: Program) -> 
         assert not program.steps or program.now > begin + SECOND
 
 
-@pytest.mark.parametrize("sign", ["class", "call", "gradient"])
+@pytest.mark.parametrize("sign", ["class", "call", "gradient", "library"])
 @needs_monitoring
 def test_where_modules_may_be_called_yet_they_have_long_to_do_so(program: Program, sign: str) -> None:
     """They are loaded in a loop, or their data are prepared."""
@@ -294,12 +298,19 @@ def test_where_modules_may_be_called_yet_they_have_long_to_do_so(program: Progra
         program.turns.modules_defined = lambda: True
     elif sign == "call":
         program.tracker.module_called(sys._getframe(), program, "eval")
-    else:
+    elif sign == "gradient":
         program.tracker.gradients_computed(sys._getframe(), "grad")
     begin = program.now
-    for _ in range(3000):
+
+    def work() -> None:
         program.work()
         assert not program.steps or program.now > begin + 20 * SECOND
+
+    if sign == "library":
+        solver(work, 3000)
+    else:
+        for _ in range(3000):
+            work()
     assert program.phase().source == "turn"
 
 
@@ -352,6 +363,15 @@ def test_nothing_is_heard_in_a_program_that_made_an_optimiser(program: Program) 
     for _ in range(400):
         program.work()
     assert program.steps == {} and program.turns.note is None
+
+
+@needs_monitoring
+def test_turns_of_several_ranks_are_not_heard(program: Program) -> None:
+    """Each would begin to hear them at another one."""
+    program.turns.several_ranks = lambda: True
+    simulate(program, 400)
+    assert program.steps == {}
+    assert program.turns.note is not None and "where there are several ranks" in program.turns.note
 
 
 @needs_monitoring
