@@ -185,6 +185,10 @@ class Signals:
         """Why a run has no steps."""
         return self._turns.note
 
+    def hear_waits(self, waits: Callable[[], int]) -> None:
+        """``waits()`` says how often the calling thread waited for the device so far, as far as that is counted."""
+        self._turns.waits = waits
+
     def look_for_loops(self) -> None:
         """Look for the loop of a program of tensors alone. On a thread of ours."""
         self._turns.look()

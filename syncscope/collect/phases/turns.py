@@ -74,7 +74,8 @@ class Turns:
         """How often a look found the program in it."""
         self.first_used: int | None = None
         self.used: int | None = None
-        """Allocations on the device at the first turn, and since then up to turn ``used_at``; ``None``: not known."""
+        """Allocations on the device, and waits for it, up to the first turn, and since then up to turn ``used_at``;
+        ``None``: not known."""
         self.used_at = 0
         self.tells_steps = False
         self.over = False
@@ -87,8 +88,8 @@ class Turns:
 
     @property
     def uses_device(self) -> bool:
-        """Whether the turns allocate memory of the device, as every operator with a result does. Also where that cannot
-        be told."""
+        """Whether the turns allocate memory of the device, as every operator with a result does, or wait for it. Also
+        where that cannot be told."""
         return self.used is None or (self.used_at > 1 and self.used >= self.used_at - 1)
 
     def turned(self, now_ns: int, used: Callable[[], int | None]) -> None:
@@ -124,7 +125,8 @@ class LoopTurns:
     ``look`` is called twice a second, on a thread of ours. Nothing is heard any more once something else tells of
     steps, ``optimizers_made`` says that it will, or there are ``several_ranks``: each would begin at another turn, and
     all must record the same steps. ``modules_defined()`` says whether the program has classes of modules of its own,
-    ``allocations()`` how often memory of the device was allocated, or ``None``.
+    ``allocations()`` how often memory of the device was allocated, or ``None``, ``waits()`` how often this thread
+    waited.
     """
 
     def __init__(
@@ -139,6 +141,7 @@ class LoopTurns:
         self.modules_defined: Callable[[], bool] = lambda: False
         self.several_ranks: Callable[[], bool] = lambda: False
         self.allocations: Callable[[], int | None] = lambda: None
+        self.waits: Callable[[], int] = lambda: 0
         self._tracker = tracker
         self._followed = followed
         self._failed = failed
@@ -329,13 +332,17 @@ class LoopTurns:
         if threading.get_ident() != self._followed.ident:
             return None
         try:
-            turns.turned(self._clock(), self.allocations)
+            turns.turned(self._clock(), self._used)
             for inner in tuple(self._tried.values()):
                 if turns.loop in inner.around:
                     inner.left()
         except Exception as error:
             self._failed(error)
         return None
+
+    def _used(self) -> int | None:
+        allocated = self.allocations()
+        return None if allocated is None else allocated + self.waits()
 
     def _tell(self, turns: Turns, frame: FrameType) -> None:
         """Look closely at a turn that is a step, and tell of it unless it is the one that was expected."""

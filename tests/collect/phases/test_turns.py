@@ -222,6 +222,17 @@ def test_turns_that_use_no_memory_of_the_device_are_no_steps(program: Program) -
 
 
 @needs_monitoring
+def test_turns_that_wait_for_the_device_are_steps(program: Program) -> None:
+    """All is done in place, or in CUDA graphs."""
+    waits = 0
+    program.turns.waits = lambda: waits
+    for _ in range(400):
+        waits += 1
+        program.work(allocates=0)
+    assert program.phase().source == "turn"
+
+
+@needs_monitoring
 def test_where_allocations_cannot_be_told_turns_are_steps(program: Program) -> None:
     program.turns.allocations = lambda: None
     for _ in range(400):
