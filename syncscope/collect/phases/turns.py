@@ -170,6 +170,7 @@ class LoopTurns:
         self._watching = False
         self._tool.free()
         self._taken = False
+        self._tracker.stop_watching()
 
     @property
     def note(self) -> str | None:
@@ -223,7 +224,7 @@ class LoopTurns:
             around = loops[number + 1 :]
             self._try(loop, around).looks += 1
             for inner in loops_of(loop.code):
-                if loop.holds(inner.start) and loop.holds(inner.stop) and inner is not loop:
+                if _is_inside(inner, loop):
                     self._try(inner, [loop, *around])  # maybe the program is seldom in it
         best = self._choose([self._tried[loop] for loop in loops])
         if best is not None and self._is_time(best):
@@ -363,3 +364,7 @@ class LoopTurns:
         except Exception as error:
             self._failed(error)
         tracker.end_event(begin)
+
+
+def _is_inside(inner: Loop, outer: Loop) -> bool:
+    return inner is not outer and outer.holds(inner.start) and outer.holds(inner.stop)

@@ -68,6 +68,10 @@ class Program:
             self._next_look = self.now + SECOND // 2
             self.turns.look()
 
+    def here(self) -> str:
+        """The program waits where this is called: the kind of its phase."""
+        return self.tracker.at(sys._getframe(1)).kind
+
     @property
     def steps(self) -> dict[str, int]:
         self.tracker.recorded()
@@ -125,10 +129,44 @@ def test_a_short_loop_in_each_turn_is_part_of_it(program: Program) -> None:
 def test_epochs_over_batches_are_times_of_the_loop_of_the_batches(program: Program) -> None:
     for _ in range(5):
         simulate(program, 100)
-        program.tracker.at(sys._getframe())  # it waits
     phase = program.phase()
     assert phase.user_code is simulate.__code__ and phase.times in (3, 4, 5)
     assert phase.steps > 300 and phase.lengths.median() == pytest.approx(10 * MS, rel=0.01)
+
+
+@needs_monitoring
+def test_what_follows_a_loop_is_no_part_of_its_steps(program: Program) -> None:
+    """Nor is it where the rest of the function waits for nothing."""
+    kinds, before = [], []
+    for epoch in range(6):
+        for turn in range(100):
+            program.work()
+            if turn == 0 and epoch > 3:
+                before.append(program.tracker.current.kind)
+                kinds.append(program.here())
+        if epoch > 3:
+            kinds.append(program.tracker.current.kind)
+            program.work(SECOND)
+            kinds.append(program.here())
+    assert kinds == ["other", "epoch end", "epoch end"] * 2
+    assert before == ["other", "epoch end"] or before == ["epoch end", "epoch end"]
+    phase = program.phase()
+    assert phase.lengths.median() == phase.lengths.p95() == 10 * MS and phase.lengths.mean() == 10 * MS
+    assert phase.time_ns == pytest.approx(phase.steps * 10 * MS, rel=0.03)
+
+
+@needs_monitoring
+def test_a_loop_that_is_left_in_its_first_turn_is_over(program: Program) -> None:
+    def search(turns: int) -> str:
+        for turn in range(400):
+            program.work()
+            kind = program.here()
+            if turn == turns:
+                break
+        return f"{kind}, then {program.here()}"
+
+    search(399)
+    assert [search(0), search(0), search(5)] == ["other, then epoch end"] * 3
 
 
 @needs_monitoring
@@ -201,16 +239,27 @@ def test_the_loop_of_a_loader_makes_a_batch_a_step(program: Program) -> None:
         def __iter__(self) -> Iterator[int]:
             return self
 
+        left = 100
+
         def __next__(self) -> int:
-            program.tracker.loader_next(sys._getframe(1), self)
+            frame = sys._getframe(1)
+            if not self.left:
+                program.tracker.loader_ended(frame)
+                raise StopIteration
+            self.left -= 1
+            program.tracker.loader_next(frame, self)
             return 1
 
-    for number, _ in enumerate(Batches()):
-        if number == 100:
-            break
-        for _ in range(20):
-            program.work(MS)
-    assert program.phase().lengths.median() == 20 * MS
+    kinds = []
+    for _ in range(3):
+        for _ in Batches():
+            if program.steps:
+                kinds.append(program.tracker.current.kind)
+            for _ in range(20):
+                program.work(MS)
+        kinds.append(program.tracker.current.kind)
+    assert program.phase().lengths.median() == 20 * MS and program.phase().times == 3
+    assert "".join(kind[0] for kind in kinds).endswith("oe" + "o" * 100 + "e")
 
 
 @needs_monitoring
