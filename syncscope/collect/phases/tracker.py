@@ -26,6 +26,10 @@ MAX_DECISIONS = 4096
 ENDS, ENDS_NS = 0.002, 1_000_000
 """The share of the time, and what may be spent at once, that hearing of the ends of loops that turn may take."""
 
+BRIEF_NS = 100_000_000
+"""A loop that turns for so long on average is left when it is over, and once in so long where it is called so often that
+all of its times are taken for one. Leaving a phase and coming back takes some 0.2 ms."""
+
 
 class GradientPlace:
     """A line that asks for gradients, and how often it did: the owner of the steps that end there."""
@@ -159,13 +163,19 @@ class PhaseTracker(PhaseChoice):
 
     def _watch_turns(self, phase: Phase, frame: FrameType) -> None:
         """Hear of the end of the loop that turns, once in each time that it runs: nothing else tells it."""
-        if phase is not self.current or self._loop_end.watches(phase.frame_id):
+        if phase is not self.current or self._is_brief(phase) or self._loop_end.watches(phase.frame_id):
             return
         now, most = self._clock(), float(ENDS_NS)
         if self._watched_ns:
             most = min(most, ENDS * (now - self._watched_ns))
         self._watched_ns = now
         self.followed_ns += self._loop_end.watch(frame, phase.loops, self._turns_over, most)
+
+    @staticmethod
+    def _is_brief(phase: Phase) -> bool:
+        """Whether a loop that turns is over so soon each time that leaving its phase, and coming back, would take too
+        much: what is between is part of its steps."""
+        return phase.source == "turn" and phase.time_ns < BRIEF_NS * phase.times
 
     def _turns_over(self, frame: FrameType) -> None:
         """The loop that turned is over, or its function has returned to ``frame``."""
@@ -267,7 +277,8 @@ class PhaseTracker(PhaseChoice):
             self._loop_end.leave_loop(frame)
         if phase.called:  # by another function of the library's next time, maybe: frames do not tell
             self._forget_decisions()
-        if phase.kind == "train" or (phase.source == "turn" and phase is self.current):
+        turned = phase.source == "turn" and phase is self.current and not self._is_brief(phase)
+        if phase.kind == "train" or turned:
             self._enter(self._pseudo_phase("epoch end"))
 
     def checkpoint_begins(self, frame: FrameType) -> None:
@@ -327,7 +338,7 @@ class PhaseTracker(PhaseChoice):
             return self._back_in_turns(frame)
         if phase.frame_id == 0 or phase.kind == "train" or expected.inside_call:
             return phase
-        if threading.get_ident() != self._thread or self._runs(phase, frame):
+        if threading.get_ident() != self._thread or self._runs(phase, frame) or self._is_brief(phase):
             return phase
         self._leave(phase, frame)
         return self.current

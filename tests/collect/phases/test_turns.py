@@ -18,6 +18,7 @@ from syncscope.collect.phases.choice import PATIENCE
 from syncscope.collect.phases.monitoring import TOOLS, Tool
 from syncscope.collect.phases.signals import allocations, modules_defined
 from syncscope.collect.phases.thread import FollowedThread
+from syncscope.collect.phases.tracker import BRIEF_NS
 from syncscope.collect.phases.turns import MANY, MOST_TURNS, SHORT_TURNS, LoopTurns
 
 MS = 1_000_000
@@ -37,7 +38,7 @@ class Program:
 
     def __init__(self, unheard: int = 0) -> None:
         self.now = 10 * SECOND
-        self.allocated = 0
+        self.allocated = self.changes = 0
         self.unheard = unheard
         self.better: list[str] = []
         self.failures: list[Exception] = []
@@ -53,7 +54,8 @@ class Program:
     def stepped(self, phase: Phase) -> int:
         return self.unheard
 
-    def changed(self, before: Phase, after: Phase) -> None: ...
+    def changed(self, before: Phase, after: Phase) -> None:
+        self.changes += 1
 
     def folded(self, phase: Phase, into: Phase) -> None: ...
 
@@ -153,6 +155,17 @@ def test_what_follows_a_loop_is_no_part_of_its_steps(program: Program) -> None:
     phase = program.phase()
     assert phase.lengths.median() == phase.lengths.p95() == 10 * MS and phase.lengths.mean() == 10 * MS
     assert phase.time_ns == pytest.approx(phase.steps * 10 * MS, rel=0.03)
+
+
+@needs_monitoring
+def test_brief_loops_are_not_left_each_time(program: Program) -> None:
+    """Going from phase to phase takes more than hearing of a turn does."""
+    for _ in range(400):
+        simulate(program, 10, length_ns=MS)
+        program.work()
+        program.here()
+    assert program.phase().lengths.median() == pytest.approx(MS, rel=0.01)
+    assert program.changes <= 2 * (400 * 20 * MS) // BRIEF_NS + 2
 
 
 @needs_monitoring
