@@ -27,8 +27,8 @@ ENDS, ENDS_NS = 0.002, 1_000_000
 """The share of the time, and what may be spent at once, that hearing of the ends of loops that turn may take."""
 
 BRIEF_NS = 100_000_000
-"""A loop that turns for so long on average is left when it is over; one that is called more often, so that its times are
-taken for one, once in so long. Leaving a phase and coming back takes some 0.2 ms."""
+"""A loop that turns for so long on average is left when it is over; one that is called more often, so that its times
+are taken for one, once in so long. Leaving a phase and coming back takes some 0.2 ms."""
 
 
 class GradientPlace:
