@@ -17,11 +17,13 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.public.bodies import BODIES
+from benchmarks.public.choices import CHOICES
 from benchmarks.public.formats import FORMATS, make_scene
 from benchmarks.public.graphs import GRAPHS
 from benchmarks.public.models import (
     make_checkpoint,
     make_crnn,
+    make_designer,
     make_font,
     make_gpt2_weights,
     make_hub_home,
@@ -326,12 +328,13 @@ MAKERS: dict[str, Callable[[Path], None]] = {
     "bees": make_bees,
     "texts": make_texts,
     "ett": make_ett,
-    **BODIES, **FORMATS, **GRAPHS, **RECORDS, **SCENES, **SEQUENCES, **SIGNALS, **SUBSTITUTES, **VISITS,
+    **BODIES, **CHOICES, **FORMATS, **GRAPHS, **RECORDS, **SCENES, **SEQUENCES, **SIGNALS, **SUBSTITUTES, **VISITS,
 }  # fmt: skip
 
 FROM_PROGRAMS: dict[str, Callable[[Path, Path], None]] = {
     "checkpoint": make_checkpoint,
     "crnn": make_crnn,
+    "designer": make_designer,
     "gpt2_weights": make_gpt2_weights,
     "sam": make_sam,
     "scene": make_scene,

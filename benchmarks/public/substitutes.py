@@ -67,7 +67,15 @@ def make_old_gym(folder: Path) -> None:
         "    def step(self, action):\n        state, reward, ended, cut, info = self.new.step(action)\n"
         "        return state, reward, ended or cut, info\n\n"
         "    def close(self):\n        self.new.close()\n\n\n"
-        "make = Environment\n"
+        "make = Env = Environment\n\n\n"
+        "class Wrapper:\n    def __init__(self, env):\n        self.env = env\n\n"
+        "    def __getattr__(self, name):\n        return getattr(self.__dict__['env'], name)\n\n\n"
+        "class TransformObservation(Wrapper):\n    def __init__(self, env, change):\n"
+        "        super().__init__(env)\n        self.change = change\n\n"
+        "    def reset(self):\n        return self.change(self.env.reset())\n\n"
+        "    def step(self, action):\n        state, *others = self.env.step(action)\n"
+        "        return self.change(state), *others\n\n\n"
+        "class wrappers:\n    TransformObservation = TransformObservation\n"
     )
 
 
