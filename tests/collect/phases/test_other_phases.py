@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -291,6 +292,20 @@ def test_a_transform_before_each_evaluation_of_a_model_is_part_of_it(run: Any) -
         with torch.inference_mode():
             net(x)
     assert run.steps == {"evaluate": 60}
+
+
+def test_transforms_on_the_threads_of_a_pool_are_no_training_of_a_server(run: Any) -> None:
+    net, prepare = model().eval(), transform()
+    places = []
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(60):
+            batch = torch.stack(list(pool.map(prepare, [X] * 8)))
+            with torch.inference_mode():
+                net(batch)
+            places.append(run.here())
+    assert run.steps["evaluate"] == 60
+    assert places == ["evaluate"] * 60
+    assert "train" not in run.sequence
 
 
 def test_a_transform_before_each_step_of_a_training_is_part_of_it(run: Any) -> None:
