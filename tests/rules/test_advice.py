@@ -192,6 +192,12 @@ def test_shapes_from_values(ops: tuple[str, ...], part: str):
     assert part in findings(chain(*ops), "SYN103")[0].fix
 
 
+def test_a_gradient_that_looks_for_zeros_names_the_op_of_the_forward_pass():
+    engine = ("autograd::engine::evaluate_function: CumprodBackward0", "CumprodBackward0", "aten::cumprod_backward")
+    fix = findings(chain(*engine, "aten::is_nonzero", "aten::item", "aten::_local_scalar_dense"), "SYN102")[0].fix
+    assert "cumprod() looks for zeros" in fix
+
+
 @pytest.mark.parametrize(("direction", "part"), [("HtoD", "Stack them"), ("DtoH", "join the values on the device")])
 def test_many_small_copies_are_to_be_joined_where_they_come_from(direction: str, part: str):
     builder = TraceBuilder().step(0, 1000)
