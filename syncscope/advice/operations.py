@@ -149,8 +149,8 @@ SHAPES: Section = (
 READS: Section = (
     Advice(
         "CumprodBackward0|aten::cumprod_backward",
-        "The gradient of cumprod() looks for zeros: where the factors are positive, torch.exp(torch.log(x).cumsum(dim)) "
-        "needs no look.",
+        "The gradient of cumprod() looks for zeros: where the factors are positive, "
+        "torch.exp(torch.log(x).cumsum(dim)) needs no look.",
     ),
     Advice(
         "aten::one_hot",
