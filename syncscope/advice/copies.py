@@ -143,8 +143,8 @@ NO_BATCH = "no-batch"
 
 SMALL_TO_DEVICE = Advice(
     NO_BATCH,
-    "Make it on the device, or copy it once outside the loop; what changes goes through pinned memory, a buffer made "
-    "once, with non_blocking=True.",
+    "Make it on the device, copy it once outside the loop where it stays the same, and else copy it from pinned memory, "
+    "a buffer made once, with non_blocking=True.",
     before="""
     for x in batches:
         y = model(x, torch.from_numpy(scales).to('cuda'))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from syncscope.report.card_phases import describe_phase
 from syncscope.report.cards import Card, choose_findings, make_cards
 from syncscope.report.hand_over import Sources, write_markdown, write_prompt
 from syncscope.report.picture.lanes import Lanes
@@ -20,7 +21,9 @@ class CardView(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     """Its address on the page: ``finding-`` and the fingerprint of the finding that it shows."""
     groups: tuple[tuple[int, ...], ...]
-    """A group for each rule, the one that gains most first; in a group the same finding of each trace."""
+    """A group for each rule, the one that gains most first; in a group the same finding of each trace and phase."""
+    phases: tuple[tuple[str, str], ...]
+    """Of a line in several phases each with what it does there; the first is the one that is shown."""
     sums_up: bool
     """Whether it only sums up what other cards are about."""
     markdown: str
@@ -42,6 +45,7 @@ def view_cards(report: Report, lanes: Sequence[Lanes]) -> tuple[CardView, ...]:
         view = CardView(
             id=f"finding-{lead.fingerprint}{again}",
             groups=tuple(tuple(number[id(finding)] for finding in group) for group in card.groups),
+            phases=tuple((one.phase or "", describe_phase(one, report)) for one in (lead, *card.others) if card.others),
             sums_up=_sums_up(card, chosen),
             markdown=write_markdown(card, report, known),
             prompt=write_prompt(card, report, known),

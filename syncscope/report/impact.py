@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 from syncscope.report.numbers import between, milliseconds, percent
+from syncscope.report.runs import main_phase
 from syncscope.report.worth_phrases import LOW, find_step_ms, find_step_of_run, is_doubted
 from syncscope.schema.findings import NOTHING, OF_BOUND, RACES, Finding
 from syncscope.schema.report import Report, TraceInfo
@@ -25,7 +26,7 @@ class Impact(msgspec.Struct, frozen=True, kw_only=True):
     ``results may be wrong``, ``saving not known``."""
     amount: str | None = None
     """The same as a time: ``0.371 ms``, ``2.69 ms, 0 to 5.51 ms``. Where the run was counted, with the step that it is
-    of: ``0.371 ms a step of the run``, ``12.6 ms a recorded step``."""
+    of: ``0.371 ms a step of the run``, ``12.6 ms a recorded step``, ``5.15 ms a step of evaluate``."""
 
 
 class Gain(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,7 +109,9 @@ def describe_impact(finding: Finding, info: TraceInfo) -> Impact:
 def _describe_base(finding: Finding, info: TraceInfo) -> str:
     """Which step a saving is of, where the run was counted, too."""
     if finding.run_saving_ms_per_step is not None:
-        return " a step of the run"
+        main = main_phase(info.run) if info.run is not None else None
+        other = finding.phase is not None and main is not None and finding.phase != main.name
+        return f" a step of {finding.phase}" if other else " a step of the run"
     counted = info.run is not None or finding.run_per_step is not None
     return " a recorded step" if counted and info.steps.count else ""
 

@@ -107,6 +107,12 @@ function ofStep(value, finding, info) {
   return `${ms(value)}${of} ${recordedStep(finding, info)}`;
 }
 
+/** Whether the innermost frame says more than the line: that of backward, from which all its ops run, does not. */
+function tellsMore({ at, site }) {
+  const engine = at && site && at.file.startsWith("<") && /^(_engine_)?run_backward$/.test(at.function);
+  return at && !engine && (!site || place(at) !== place(site));
+}
+
 /** In which steps a finding occurs, of how many. */
 function inSteps(finding) {
   if (finding.occurrences === null) return null;
@@ -147,9 +153,7 @@ function mainFacts(finding, data) {
     ["Idle time", data.page.causes[data.report.findings.indexOf(finding)]],
     [
       "Waits at",
-      finding.at && (!finding.site || place(finding.at) !== place(finding.site))
-        ? el("code", {}, place(finding.at))
-        : null,
+      tellsMore(finding) ? el("code", {}, place(finding.at)) : null,
     ],
     ["Trace", data.page.views.length > 1 ? data.page.views[finding.trace].label : null],
   ]);
