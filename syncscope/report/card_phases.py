@@ -1,4 +1,4 @@
-"""In which other phases of a program a card's line does the same, and which of several traces show that. Not escaped."""
+"""In which other phases of a program a card's line does the same, and on which traces. Not escaped."""
 
 from __future__ import annotations
 

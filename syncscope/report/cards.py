@@ -20,7 +20,8 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
 
     groups: tuple[tuple[Finding, ...], ...]
     """A group for each rule, the one that gains most first, or a late rank that holds the others for longer than that;
-    where no gain is known, the most severe. A group has the same finding of each trace and phase, the heaviest first."""
+    where no gain is known, the most severe. A group has the same finding of each trace and phase, the heaviest
+    first."""
 
     @property
     def lead(self) -> Finding:

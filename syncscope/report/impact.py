@@ -17,6 +17,8 @@ Level = Literal["wrong", "high", "medium", "low", "unknown"]
 ``unknown``: also of what only asks for another recording, whatever it may save at most."""
 
 HIGH = 0.1
+BEFORE = {"known": "", "likely": "about ", "at most": "at most ", "between": "up to "}
+"""What comes before a saving, by how it is known."""
 
 
 class Impact(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,14 +91,14 @@ def describe_impact(finding: Finding, info: TraceInfo) -> Impact:
     if finding.rule.startswith(RACES):
         return Impact(level="wrong", words="results may be wrong")
     if gain is None:
-        return Impact(level="unknown", words="saving not known")
+        return _impact_of_cause(finding, info)
     most = gain.ms if gain.high is None else gain.high
     if most < NOTHING:
         return Impact(level="low", words="saves nothing")
     if finding.saving_below_drift and finding.run_saving_ms_per_step is None:
         return Impact(level="low", words="saves under 1 %")
     share = gain.ms / gain.step_ms if gain.step_ms else None
-    before = {"known": "", "likely": "about ", "at most": "at most ", "between": "up to "}[gain.kind]
+    before = BEFORE[gain.kind]
     amount = _amount(gain) + _describe_base(finding, info)
     if share is None:
         return Impact(level="unknown", words=f"saves {before}{milliseconds(gain.ms)}")
@@ -104,6 +106,20 @@ def describe_impact(finding: Finding, info: TraceInfo) -> Impact:
         return Impact(level="low", words="saves under 1 %", amount=amount)
     level: Level = "unknown" if finding.asks_for_more else "high" if share >= HIGH else "medium"
     return Impact(level=level, words=f"saves {before}{percent(gain.ms, gain.step_ms)}", amount=amount)
+
+
+def _impact_of_cause(finding: Finding, info: TraceInfo) -> Impact:
+    """Of a finding whose own saving is not known: what the cause of idle time saves by which it is placed."""
+    known = [one for one in finding.causes if not one.covered_by and (one.likely_saving_ms_per_step or 0.0) >= NOTHING]
+    cause = max(known, key=lambda one: one.likely_saving_ms_per_step or 0.0, default=None)
+    gain = cause and _gain(
+        cause.saving_ms_per_step, cause.saving_low_ms_per_step, cause.saving_high_ms_per_step,
+        cause.likely_saving_ms_per_step, info,
+    )  # fmt: skip
+    if cause is None or gain is None or not gain.step_ms or gain.ms < LOW * gain.step_ms:
+        return Impact(level="unknown", words="saving not known")
+    words = f"{cause.cause} alone saves {BEFORE[gain.kind]}{percent(gain.ms, gain.step_ms)}"
+    return Impact(level="unknown", words=words, amount=_amount(gain) + _describe_base(finding, info))
 
 
 def _describe_base(finding: Finding, info: TraceInfo) -> str:

@@ -55,7 +55,11 @@ def _with_workers(finding: Finding, info: TraceInfo) -> Iterator[Finding]:
         )  # fmt: skip
         alone = _only(finding, loading, fix.sentence)
         saved = measure_gain(alone, info)
-        if saved is not None and saved.step_ms and (saved.ms if saved.low is None else saved.low) >= LOW * saved.step_ms:
+        if (
+            saved is not None
+            and saved.step_ms
+            and (saved.ms if saved.low is None else saved.low) >= LOW * saved.step_ms
+        ):
             yield alone
 
 
