@@ -41,7 +41,7 @@ READ_MANY = "read-many"
 READ_TOGETHER = Advice(
     READ_MANY,
     "Bring all its values to the host at once, before the loop (values = x.tolist()), or work with them on the device "
-    "and read one result: it reads many a step, and each is a wait of its own. What only counts can be a Python number.",
+    "and read one result: it reads many a step, and each is a wait of its own. What only counts is a Python number.",
     before="""
     for i in range(n):
         weights.append(1 / int(lengths[i]))
@@ -239,10 +239,11 @@ INDEX = Advice(
 )
 """For an index on the host, or a list of Python, which is copied to the device each time."""
 
+INDEXED: Section = (INDEX, replace(INDEX, when="[] aten::copy_ HtoD"))
+
 COPIES: Section = (
     TO_HOST_IN_BACKWARD,
-    INDEX,
-    replace(INDEX, when="[] aten::copy_ HtoD"),
+    *INDEXED,
     TOGETHER_TO_HOST,
     replace(STACK, when="many"),
 )

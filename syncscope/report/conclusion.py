@@ -84,7 +84,7 @@ def conclude(report: Report, verdict: Verdict | None = None) -> Conclusion:
     if best is not None and verdict is None and _is_guess(best, report.traces[best.trace]):
         best = None
     trace = best.trace if best is not None else _idlest(report.traces)
-    changes = sum(map(_saves, make_cards(one for one in found if not one.asks_for_more)))
+    changes = _count_changes(make_cards(one for one in found if not one.asks_for_more))
     together = _measure_together(best, report, trace) if verdict is None and changes > 1 else None
     step = _describe_step(best, report.traces[trace], together, changes)
     step += _add_all(best, report, trace, changes) if verdict is None and changes > 1 and together is None else ""
@@ -160,9 +160,15 @@ def _is_known(finding: Finding, traces: Sequence[TraceInfo]) -> bool:
     return saved is not None and saved.kind in ("known", "likely")
 
 
-def _saves(card: Card) -> bool:
-    """Whether a change saves something as far as it is known: what is unknown is in no sum."""
-    return any((one.saving_high_ms_per_step or one.saving_ms_per_step or 0.0) >= NOTHING for one in card.findings)
+def _count_changes(cards: Sequence[Card]) -> int:
+    """How many changes save something as far as it is known, or where that is one alone, how many there are: what is
+    unknown is in no sum."""
+
+    def saves(finding: Finding) -> bool:
+        return (finding.saving_high_ms_per_step or finding.saving_ms_per_step or 0.0) >= NOTHING
+
+    known = sum(any(map(saves, card.findings)) for card in cards)
+    return known if known > 1 else len(cards)
 
 
 def _can_begin(finding: Finding) -> bool:

@@ -90,8 +90,10 @@ def _often(finding: Finding) -> list[str]:
 
 
 def _label_stall(finding: Finding) -> str:
-    """What the host does while a finding holds it."""
-    return "compiling" if finding.site_source == COMPILED else "blocked"
+    """What the host does while a finding holds it. What was only counted was timed by its whole call."""
+    if finding.site_source == COMPILED:
+        return "compiling"
+    return "blocked at most" if finding.site_source == COUNTED else "blocked"
 
 
 def _label_exposed(finding: Finding) -> str:

@@ -112,11 +112,13 @@ def _impact_of_cause(finding: Finding, info: TraceInfo) -> Impact:
     """Of a finding whose own saving is not known: what the cause of idle time saves by which it is placed."""
     known = [one for one in finding.causes if not one.covered_by and (one.likely_saving_ms_per_step or 0.0) >= NOTHING]
     cause = max(known, key=lambda one: one.likely_saving_ms_per_step or 0.0, default=None)
-    gain = cause and _gain(
+    if cause is None:
+        return Impact(level="unknown", words="saving not known")
+    gain = _gain(
         cause.saving_ms_per_step, cause.saving_low_ms_per_step, cause.saving_high_ms_per_step,
         cause.likely_saving_ms_per_step, info,
     )  # fmt: skip
-    if cause is None or gain is None or not gain.step_ms or gain.ms < LOW * gain.step_ms:
+    if gain is None or not gain.step_ms or gain.ms < LOW * gain.step_ms:
         return Impact(level="unknown", words="saving not known")
     words = f"{cause.cause} alone saves {BEFORE[gain.kind]}{percent(gain.ms, gain.step_ms)}"
     return Impact(level="unknown", words=words, amount=_amount(gain) + _describe_base(finding, info))

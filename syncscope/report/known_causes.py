@@ -44,10 +44,10 @@ def _with_workers(finding: Finding, info: TraceInfo) -> Iterator[Finding]:
     does not."""
     asked = (one for one in (info.replay.asked if info.replay else ()) if one.question.endswith(WORKERS))
     known = [one for one in asked if one.saving_ms_per_step is not None]
-    if not known:
-        return
     fix = _advise(LOADING)
-    for one in known if fix is not None else ():
+    if not known or fix is None:
+        return
+    for one in known:
         loading = IdleCause(
             cause=LOADING, ms_per_step=one.saving_ms_per_step or 0.0, saving_ms_per_step=one.saving_ms_per_step,
             saving_low_ms_per_step=one.saving_low_ms_per_step, saving_high_ms_per_step=one.saving_high_ms_per_step,
@@ -55,11 +55,8 @@ def _with_workers(finding: Finding, info: TraceInfo) -> Iterator[Finding]:
         )  # fmt: skip
         alone = _only(finding, loading, fix.sentence)
         saved = measure_gain(alone, info)
-        if (
-            saved is not None
-            and saved.step_ms
-            and (saved.ms if saved.low is None else saved.low) >= LOW * saved.step_ms
-        ):
+        least = 0.0 if saved is None else saved.ms if saved.low is None else saved.low
+        if saved is not None and saved.step_ms and least >= LOW * saved.step_ms:
             yield alone
 
 

@@ -60,10 +60,13 @@ def show_cards(cards: Sequence[Card], report: Report, console: Console, view: Vi
     every = failing or view.verbose or view.top is not None
     kinds = {id(card): "whole" if every else _find_kind(card, report) for card in kept}
     whole = [card for card in kept if kinds[id(card)] == "whole"]
-    most = len(kept) if every else MOST_CARDS
-    for card in whole[:most]:
-        _card(card, report, console, view, failing)
-    _briefly(whole[most:], "also:", report, console, MOST_BRIEF["whole"])
+    seen = whole if every else [card for card in whole if not _is_unseen(card, report)] or whole
+    full = {id(card) for card in (seen if every else seen[:MOST_CARDS])}
+    for card in whole:
+        if id(card) in full:
+            _card(card, report, console, view, failing)
+    rest = [card for card in whole if id(card) not in full]
+    _briefly(rest, "also:", report, console, MOST_BRIEF["whole"])
     for kind, heading in HEADINGS.items():
         _briefly([card for card in kept if kinds[id(card)] == kind], heading, report, console, MOST_BRIEF[kind])
     if len(kept) < len(cards):
@@ -136,15 +139,23 @@ def _find_kind(card: Card, report: Report) -> Kind:
     level = describe_impact(finding, info).level
     if level == "unknown" and (is_outside_steps(finding, report.traces) or is_seldom(finding, report.traces)):
         return "outside"
-    if level == "unknown" and _is_rare(finding, report):
+    if _is_rare(card, report):
         return "outside"
     return "small" if level == "low" or _blocks_little(finding, info) else "whole"
 
 
-def _is_rare(finding: Finding, report: Report) -> bool:
-    """Whether a wait was only counted, in less than every second step, and blocks for little of one."""
-    often = finding.run_per_step if finding.site_source == COUNTED else None
-    return often is not None and often < RARE and not describe_much(finding, report.traces)
+def _is_unseen(card: Card, report: Report) -> bool:
+    """Whether a line was only counted, and blocks for little of a step as far as that is known: all that is told of it
+    fits into a line."""
+    finding = card.lead
+    level = describe_impact(finding, report.traces[finding.trace]).level
+    return level == "unknown" and finding.site_source == COUNTED and not describe_much(finding, report.traces)
+
+
+def _is_rare(card: Card, report: Report) -> bool:
+    """Whether such a line waits in less than every second step."""
+    often = card.lead.run_per_step
+    return often is not None and often < RARE and _is_unseen(card, report)
 
 
 def _blocks_little(finding: Finding, info: TraceInfo) -> bool:

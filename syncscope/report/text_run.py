@@ -87,9 +87,11 @@ def _phases(run: Run, console: Console) -> None:
         return
     head: Sequence[str] = WIDE_HEAD if console.width >= WIDE else HEAD
     names, places = _widths(head, rows, console.width - INDENT)
-    if names < max(cell_len(row[0]) for row in rows):
-        head, rows = _without(head, PERCENTILE), [_without(row, PERCENTILE + 2) for row in rows]
-        names, places = _widths(head, rows, console.width - INDENT)
+    longest = max(cell_len(row[0]) for row in rows)
+    if names < longest and console.width < WIDE:
+        shorter, figures = _without(head, PERCENTILE), [_without(row, PERCENTILE + 2) for row in rows]
+        if _widths(shorter, figures, console.width - INDENT)[0] == longest:
+            head, rows, names, places = shorter, figures, longest, 0
     table = Table(box=None, padding=(0, 0, 0, GAP), pad_edge=True, header_style="dim")
     for heading in ("", *([""] if places else [])):
         table.add_column(heading, no_wrap=True)

@@ -201,6 +201,25 @@ def test_many_small_copies_are_to_be_joined_where_they_come_from(direction: str,
     assert part in fixes["SYN101"]
 
 
+@pytest.mark.parametrize(("reads", "part"), [(8, "values = x.tolist()"), (7, "read it every so many steps")])
+def test_values_that_are_read_one_by_one_are_to_be_read_together(reads: int, part: str):
+    builder = TraceBuilder().recording(0, 1000)
+    for number in range(reads):
+        waiting(builder, 10 + 100 * number, "aten::item").warning(100 + 100 * number, line(9, "int(lengths[i])"))
+    builder.annotation("Optimizer.step#SGD.step", 900, 50)
+    (found,) = findings(builder, "SYN102")
+    assert part in found.fix
+
+
+def test_an_index_of_the_host_that_is_copied_often_is_to_be_moved_once():
+    builder = TraceBuilder().recording(0, 1000)
+    for number in range(8):
+        waiting(builder, 10 + 100 * number, "aten::index", "aten::copy_", copy="HtoD", memory="pageable", size=80)
+        builder.warning(100 + 100 * number, line(9, "cache[rows]"))
+    (found,) = findings(builder, "CPY203")
+    assert "Keep the index" in found.fix
+
+
 def test_a_gradient_that_backward_takes_to_the_host_is_to_stay_where_the_tensor_should_be():
     builder = TraceBuilder().step(0, 1000)
     backward = ("autograd::engine::evaluate_function: ToCopyBackward0", "ToCopyBackward0")

@@ -11,7 +11,7 @@ function costs(finding, info, impact, step) {
   const [time, what] = cost(finding, info);
   const inRun = finding.run_stall_ms_per_step === null ? null : stepOfPhase(finding, info);
   const paced = isPaced(finding);
-  const whole = what.endsWith(" step") ? inRun || (paced ? info.steps.bare_ms : info.steps.profiled_ms) : null;
+  const whole = / step(, at most)?$/.test(what) ? inRun || (paced ? info.steps.bare_ms : info.steps.profiled_ms) : null;
   const saving = finding.run_saving_ms_per_step ?? finding.saving_ms_per_step ?? finding.likely_saving_ms_per_step;
   const width = (value, of) => `width: ${Math.min(100, (100 * value) / of).toFixed(2)}%`;
   const meter =

@@ -87,9 +87,10 @@ function cost(finding, info) {
 function blockedInRun(finding, info, held) {
   const stall = finding.run_stall_ms_per_step;
   const phase = info.run && info.run.phases.find((one) => one.name === finding.phase);
-  if (phase && !phase.steps) return [stall, `${held} ${phase.times > 1 ? "each time" : "in all"}`];
+  const most = finding.site_source === "count" ? ", at most" : ""; // the whole call was timed
+  if (phase && !phase.steps) return [stall, `${held} ${phase.times > 1 ? "each time" : "in all"}${most}`];
   const step = stepOfPhase(finding, info);
-  return step !== null && stall > step ? [null, held] : [stall, `${held} a step`];
+  return step !== null && stall > step ? [null, held] : [stall, `${held} a step${most}`];
 }
 
 /** The mean step of a finding's phase over the run, in ms. What is compiled is added to the median one. */
@@ -119,7 +120,9 @@ function inSteps(finding) {
   const exact = finding.run_per_step_low === finding.run_per_step_high ? "" : "about ";
   const [first, last] = finding.run_steps || [null, null];
   const steps = first === null ? "" : first === last ? `, in step ${first}` : `, in steps ${first} to ${last}`;
-  return `${exact}${finding.occurrences.toLocaleString("en")}${steps}`;
+  const { run_per_step_low: low, run_per_step_high: high } = finding;
+  const range = exact && low !== null && high !== null ? `; ${digits(low, 2)} to ${digits(high, 2)} a step` : "";
+  return `${exact}${finding.occurrences.toLocaleString("en")}${steps}${range}`;
 }
 
 /** Whether the time that the host is blocked in the recorded steps is one more figure: compiling blocks nobody. */
