@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import MutableMapping, Sequence
 from typing import Literal
 
 from rich.console import Console
@@ -46,6 +46,8 @@ HEADINGS: dict[Kind, str] = {
 INDENT = 2
 LONG_PLACE, LONG_EXPRESSION = 30, 44
 """Characters from which a place in one line loses its folders, and after which an expression is cut."""
+LONG_FIX = 60
+"""Characters after which a fix that a card above has told is not told again."""
 RARE = 0.5
 """Occurrences a step below which a wait that was only counted has a line among those in few steps."""
 MOST_BRIEF = {"whole": 10, "outside": 4, "small": 6}
@@ -62,9 +64,10 @@ def show_cards(cards: Sequence[Card], report: Report, console: Console, view: Vi
     whole = [card for card in kept if kinds[id(card)] == "whole"]
     seen = whole if every else [card for card in whole if not _is_unseen(card, report)] or whole
     full = {id(card) for card in (seen if every else seen[:MOST_CARDS])}
+    fixes: dict[str, str] = {}
     for card in whole:
         if id(card) in full:
-            _card(card, report, console, view, failing)
+            _card(card, report, console, view, failing, fixes)
     rest = [card for card in whole if id(card) not in full]
     _briefly(rest, "also:", report, console, MOST_BRIEF["whole"])
     for kind, heading in HEADINGS.items():
@@ -167,7 +170,11 @@ def _blocks_little(finding: Finding, info: TraceInfo) -> bool:
     return blocked < LOW * step_ms
 
 
-def _card(card: Card, report: Report, console: Console, view: View, failing: bool) -> None:
+def _card(
+    card: Card, report: Report, console: Console, view: View, failing: bool, fixes: MutableMapping[str, str]
+) -> None:
+    """Print a card. ``fixes`` are those that were told, each with its line: unless all is to be shown, a long one is
+    told once."""
     finding = card.lead
     impact = describe_impact(finding, report.traces[finding.trace])
     line(console, _heading(card, impact, failing), hang=INDENT)
@@ -195,7 +202,11 @@ def _card(card: Card, report: Report, console: Console, view: View, failing: boo
         line(console, Text(terminal(causes)), INDENT, hang=INDENT)
     for why in _explain_saving(finding) if view.verbose else ():
         line(console, Text(terminal(why), style="dim"), INDENT, hang=INDENT)
-    line(console, Text.assemble(("fix: ", "green"), terminal(finding.fix)), INDENT, hang=5)
+    told = fixes.get(finding.fix) if not (failing or view.verbose) and len(finding.fix) > LONG_FIX else None
+    fix = f"as at {told}" if told else finding.fix
+    if finding.site is not None:
+        fixes.setdefault(finding.fix, format_location(finding.site))
+    line(console, Text.assemble(("fix: ", "green"), terminal(fix)), INDENT, hang=5)
     console.print()
 
 
