@@ -12,6 +12,7 @@ from syncscope.report.cards import Card, choose_findings, make_cards
 from syncscope.report.hand_over import Sources, write_markdown, write_prompt
 from syncscope.report.picture.lanes import Lanes
 from syncscope.report.picture.of_trace import find_picture
+from syncscope.report.prominence import KINDS, find_kind, is_unseen
 from syncscope.schema.report import Report
 
 
@@ -31,11 +32,12 @@ class CardView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def view_cards(report: Report, lanes: Sequence[Lanes]) -> tuple[CardView, ...]:
-    """All findings as cards, in the report's order; those that only sum others up come last."""
+    """All findings as cards, in the report's order, but as in a terminal those that save little and those outside of
+    the steps behind the others; those that only sum others up come last."""
     number = {id(finding): place for place, finding in enumerate(report.findings)}
     chosen = {id(finding) for finding in choose_findings(report)}
     taken: Counter[str] = Counter()
-    views = []
+    views: list[tuple[tuple[object, ...], CardView]] = []
     for card in make_cards(report.findings):
         lead = card.lead
         taken[lead.fingerprint] += 1
@@ -50,8 +52,15 @@ def view_cards(report: Report, lanes: Sequence[Lanes]) -> tuple[CardView, ...]:
             markdown=write_markdown(card, report, known),
             prompt=write_prompt(card, report, known),
         )
-        views.append(view)
-    return tuple(sorted(views, key=lambda view: view.sums_up))
+        views.append(((view.sums_up, *_rank(card, report)), view))
+    return tuple(view for _, view in sorted(views, key=lambda pair: pair[0]))
+
+
+def _rank(card: Card, report: Report) -> tuple[bool, int, bool]:
+    """What may stay comes last, in the report's order."""
+    if card.lead.status != "unexpected":
+        return True, 0, False
+    return False, KINDS.index(find_kind(card, report)), is_unseen(card, report)
 
 
 def _sums_up(card: Card, chosen: set[int]) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import MutableMapping, Sequence
-from typing import Literal
 
 from rich.console import Console
 from rich.text import Text
@@ -19,15 +18,15 @@ from syncscope.report.finding_phrases import (
     shorten_expression,
     tells_more,
 )
-from syncscope.report.impact import Impact, Level, describe_impact, measure_gain
+from syncscope.report.impact import Impact, Level, describe_impact
 from syncscope.report.numbers import count, size
+from syncscope.report.prominence import Kind, find_kind, is_unseen
 from syncscope.report.run_phrases import describe_source
-from syncscope.report.runs import is_outside_steps, is_seldom
 from syncscope.report.text_lines import line, place
 from syncscope.report.view import MOST_CARDS, View
-from syncscope.report.worth_phrases import LOW, describe_causes, find_step_ms
-from syncscope.schema.findings import COUNTED, NOTHING, Finding
-from syncscope.schema.report import Report, TraceInfo
+from syncscope.report.worth_phrases import describe_causes
+from syncscope.schema.findings import NOTHING, Finding
+from syncscope.schema.report import Report
 
 STYLES: dict[Level, str] = {
     "wrong": "bold red",
@@ -36,9 +35,6 @@ STYLES: dict[Level, str] = {
     "low": "dim",
     "unknown": "bold",
 }
-Kind = Literal["whole", "outside", "small"]
-"""A card in full; a line among those that were counted outside of all steps or in few of them, or among those that save
-little."""
 HEADINGS: dict[Kind, str] = {
     "outside": "outside of the steps or in few of them, saving not known:",
     "small": "each saves under 1 %:",
@@ -48,8 +44,6 @@ LONG_PLACE, LONG_EXPRESSION = 30, 44
 """Characters from which a place in one line loses its folders, and after which an expression is cut."""
 LONG_FIX = 60
 """Characters after which a fix that a card above has told is not told again."""
-RARE = 0.5
-"""Occurrences a step below which a wait that was only counted has a line among those in few steps."""
 MOST_BRIEF = {"whole": 10, "outside": 4, "small": 6}
 """Findings that have a line each, of those that have no card."""
 
@@ -60,9 +54,9 @@ def show_cards(cards: Sequence[Card], report: Report, console: Console, view: Vi
     each, unless ``view`` asks otherwise."""
     kept = list(cards if view.top is None else cards[: view.top])
     every = failing or view.verbose or view.top is not None
-    kinds = {id(card): "whole" if every else _find_kind(card, report) for card in kept}
+    kinds = {id(card): "whole" if every else find_kind(card, report) for card in kept}
     whole = [card for card in kept if kinds[id(card)] == "whole"]
-    seen = whole if every else [card for card in whole if not _is_unseen(card, report)] or whole
+    seen = whole if every else [card for card in whole if not is_unseen(card, report)] or whole
     full = {id(card) for card in (seen if every else seen[:MOST_CARDS])}
     fixes: dict[str, str] = {}
     for card in whole:
@@ -98,7 +92,7 @@ def _brief_line(cards: Sequence[Card], report: Report) -> Text:
     exposed, if that is much."""
     card, finding = cards[0], cards[0].lead
     impact = describe_impact(finding, report.traces[finding.trace])
-    lead = "" if _find_kind(card, report) != "whole" else f"{impact.words} · "
+    lead = "" if find_kind(card, report) != "whole" else f"{impact.words} · "
     source = describe_source(finding) if lead else []
     told = not lead or impact.level == "unknown"
     much = describe_much(finding, report.traces) if told and finding.per_step != 0 else []
@@ -134,40 +128,6 @@ def _without_line(finding: Finding) -> str:
 def _short(place: str) -> str:
     """A place without its folders where they are long."""
     return place if len(place) <= LONG_PLACE else f"…/{place.rsplit('/', 1)[-1]}"
-
-
-def _find_kind(card: Card, report: Report) -> Kind:
-    """Where a card is shown: by what it saves, and whether that can be told."""
-    finding, info = card.lead, report.traces[card.lead.trace]
-    level = describe_impact(finding, info).level
-    if level == "unknown" and (is_outside_steps(finding, report.traces) or is_seldom(finding, report.traces)):
-        return "outside"
-    if _is_rare(card, report):
-        return "outside"
-    return "small" if level == "low" or _blocks_little(finding, info) else "whole"
-
-
-def _is_unseen(card: Card, report: Report) -> bool:
-    """Whether a line was only counted, and blocks for little of a step as far as that is known: all that is told of it
-    fits into a line."""
-    finding = card.lead
-    level = describe_impact(finding, report.traces[finding.trace]).level
-    return level == "unknown" and finding.site_source == COUNTED and not describe_much(finding, report.traces)
-
-
-def _is_rare(card: Card, report: Report) -> bool:
-    """Whether such a line waits in less than every second step."""
-    often = card.lead.run_per_step
-    return often is not None and often < RARE and _is_unseen(card, report)
-
-
-def _blocks_little(finding: Finding, info: TraceInfo) -> bool:
-    """Whether a note of unknown saving blocks the host for under 1 % of the step, so that it saves no more."""
-    blocked = finding.stall_ms if finding.stall_ms_per_step is None else finding.stall_ms_per_step
-    step_ms = find_step_ms(info)
-    if finding.severity != "note" or measure_gain(finding, info) is not None or blocked is None or not step_ms:
-        return False
-    return blocked < LOW * step_ms
 
 
 def _card(

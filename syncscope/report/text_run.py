@@ -89,9 +89,9 @@ def _phases(run: Run, console: Console) -> None:
     names, places = _widths(head, rows, console.width - INDENT)
     longest = max(cell_len(row[0]) for row in rows)
     if names < longest and console.width < WIDE:
-        shorter, figures = _without(head, PERCENTILE), [_without(row, PERCENTILE + 2) for row in rows]
-        if _widths(shorter, figures, console.width - INDENT)[0] == longest:
-            head, rows, names, places = shorter, figures, longest, 0
+        shorter, fewer = _without(head, PERCENTILE), [_without(row, PERCENTILE + 2) for row in rows]
+        if _widths(shorter, fewer, console.width - INDENT)[0] == longest:
+            head, rows, names, places = shorter, fewer, longest, 0
     table = Table(box=None, padding=(0, 0, 0, GAP), pad_edge=True, header_style="dim")
     for heading in ("", *([""] if places else [])):
         table.add_column(heading, no_wrap=True)

@@ -237,3 +237,11 @@ def test_a_line_in_several_phases_is_one_card_that_shows_the_chosen_one(show: Sh
     assert "in evaluate: every step" in text
     assert "also in train: every step, saves 2 %" in text
     assert "0.9 ms a step of evaluate" in text
+
+
+def test_what_saves_little_comes_behind_what_is_not_known_to(show: Show) -> None:
+    little = finding("SYN102", "scalar-read", 42, "loss.item()", saving=0.01)
+    unknown = finding("SYN102", "scalar-read", 50, "x.item()", stall=2.0)
+    told = finding("SYN102", "scalar-read", 58, "y.item()", saving=0.2)
+    page = show(render(report([trace_info()], [told, little, unknown]), [lanes()])).page
+    assert page.locator(".finding .line code").all_inner_texts() == ["train.py:58", "train.py:50", "train.py:42"]

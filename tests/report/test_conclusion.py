@@ -363,15 +363,14 @@ def test_a_note_is_no_beginning_though_it_may_save_much() -> None:
 
 
 def test_workers_of_the_loader_come_first_where_they_save_more_than_all_that_is_found() -> None:
-    info = sample.trace_info()
-    assert info.replay is not None
+    info, replay = sample.trace_info(), sample.REPLAY
 
     def asked(saving: float, low: float) -> str:
         asked = Asked(
             question="two more workers", saving_ms_per_step=saving, saving_low_ms_per_step=low,
             saving_high_ms_per_step=2 * saving,
         )  # fmt: skip
-        known = msgspec.structs.replace(info, replay=msgspec.structs.replace(info.replay, asked=(asked,)))
+        known = msgspec.structs.replace(info, replay=msgspec.structs.replace(replay, asked=(asked,)))
         return conclude(sample.report([known], [UNNAMED, READ])).change
 
     assert asked(1.5, 0.5).startswith("data loading: Load ahead: more DataLoader workers")
