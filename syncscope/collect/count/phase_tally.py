@@ -197,7 +197,7 @@ class PhaseTally(Weights):
             of_lasting=self._lasting_parts.scale(*lasting_ns),
             lasting_step=self.lasting_step,
             of_seen=self._of_seen(here * counting),
-            first=self.first if self.counted_steps + here * counting > 1 else None,
+            first=self.first if self.counted_steps + here * counting - self.lacking > 1 else None,
         )
 
     def _of_seen(self, here: int) -> float:

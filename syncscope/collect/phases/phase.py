@@ -167,6 +167,10 @@ class Phase:
     seen: dict[CountedSource, dict[tuple[int, CallPlace], int]] = field(default_factory=dict)
     """How often each optimiser and module was seen, by id; where one is chosen, since that was."""
     training_calls: int = 0
+    calls_in_turns: int = 0
+    """Calls of modules in it while its loop's turns are its steps, ..."""
+    first_call_at: int = 0
+    """... and how many of those it had made before the first."""
     since_owner: int = 0
     """Steps of other optimisers since the last of the chosen one."""
     owned: int = 0
@@ -228,7 +232,7 @@ class Phase:
         self.source = "none"
         self.owner = None
         self.seen.clear()
-        self.steps = self.step_ns = self.training_calls = self.since_owner = 0
+        self.steps = self.step_ns = self.training_calls = self.since_owner = self.calls_in_turns = 0
         self.timed = False
         self.lengths = Reservoir()
 

@@ -15,6 +15,7 @@ from syncscope.collect.phases.book import MAX_LOOPS, QUIET, Listener
 from syncscope.collect.phases.choice import PATIENCE, ROLLS, Event, PhaseChoice
 from syncscope.collect.phases.decision import Decision, Where
 from syncscope.collect.phases.ends import LoopEnd, Over
+from syncscope.collect.phases.loops import Loop
 from syncscope.collect.phases.nests import Nest, Nests
 from syncscope.collect.phases.phase import CallPlace, Phase
 from syncscope.collect.phases.places import record
@@ -106,9 +107,11 @@ class PhaseTracker(PhaseChoice):
         phase.calls += 1
         if phase.source in ("optimizer", "user") or self.by_time or phase.loop is None:
             return
+        if phase.source == "turn" and self._calls_seldom(phase):
+            return
         if phase.kind == "train":
             phase.training_calls += 1
-            if phase.source == "none" and phase.training_calls < PATIENCE:
+            if phase.source in ("none", "turn") and phase.training_calls < PATIENCE:
                 self._seen_before(phase, "module", module, place)
                 return
         if phase.by_batch:
@@ -126,16 +129,51 @@ class PhaseTracker(PhaseChoice):
         if self.by_time or place.times < PATIENCE:
             return
         phase = self._phase_of(event, frame)
-        if self._where == "outside" or phase.source not in ("none", "gradient"):
+        if self._where == "outside" or phase.source not in ("none", "gradient", "turn"):
             return
+        if event == "backward" and phase.kind == "other":  # its turns were heard first
+            self._make_train(phase)
         phase.calls += 1
         if self._is_boundary(phase, "gradient", place):
             self._boundary(phase, event, place)
 
+    def turned(self, frame: FrameType, loop: Loop) -> None:
+        """``loop``, which ``frame`` runs, begins its next turn: the end of a step where nothing else tells of steps."""
+        if self.by_time:
+            return
+        phase = self._phase_of("turn", frame)
+        if phase.source not in ("none", "turn") or loop not in phase.loops:
+            return
+        if phase.source == "none":
+            self._choose(phase, "turn", None)
+        self._boundary(phase, "turn", loop)
+
+    def _calls_seldom(self, phase: Phase) -> bool:
+        """Whether a module is called in fewer than half of the turns of its loop: they stay its steps."""
+        turns = phase.steps + (self.expected.unheard if phase is self.current else 0)
+        if not phase.calls_in_turns:
+            phase.first_call_at = turns
+        phase.calls_in_turns += 1
+        return 2 * phase.calls_in_turns < turns - phase.first_call_at
+
     @property
     def has_better_steps(self) -> bool:
-        """Whether a phase has steps that something else than gradients tells."""
-        return self.by_time or any(phase.source not in ("none", "gradient") for phase in self.phases)
+        """Whether a phase has steps that something else than gradients or turns tells."""
+        return self.by_time or any(phase.source not in ("none", "gradient", "turn") for phase in self.phases)
+
+    @property
+    def has_steps_but_turns(self) -> bool:
+        """Whether a phase has steps that something else than turns of its loop tells."""
+        return self.by_time or any(phase.source not in ("none", "turn") for phase in self.phases)
+
+    @property
+    def may_have_steps(self) -> bool:
+        """Whether a module was called, or gradients were computed: these may tell of steps yet."""
+        return bool(self.expected.call_event or self._gradient_places)
+
+    def takes_batches(self, loop: Loop) -> bool:
+        """Whether ``loop`` takes the batches of a loader."""
+        return loop in self._batches
 
     def _place_of(self, frame: FrameType | None) -> GradientPlace:
         """What stands for the program's line that asked for gradients."""
