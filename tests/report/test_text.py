@@ -280,6 +280,14 @@ def test_why_there_are_no_savings_is_told() -> None:
     assert "  no savings: the trace has no steps to replay\n" in replayed(null_why="the trace has no steps to replay")
 
 
+def test_why_a_trace_with_findings_has_no_savings_is_told_without_being_asked() -> None:
+    info = msgspec.structs.replace(sample.trace_info(), replay=Replay(null_why="the recorded steps did more"))
+    text = shown(sample.report([info]), 120)
+    assert text.count("no savings: the recorded steps did more") == 1
+    assert shown(sample.report([info]), 120, view=VERBOSE).count("no savings: the recorded steps did more") == 1
+    assert "no savings" not in shown(sample.report([info], []), 120)
+
+
 def test_waits_outside_the_steps_say_so_and_have_no_weight() -> None:
     assert "\n  outside the steps\n" in shown(one(per_step=0.0, count=0, **NO_SAVING))
 
