@@ -47,6 +47,11 @@ def measure_gain(finding: Finding, info: TraceInfo) -> Gain | None:
     if finding.run_saving_ms_per_step is not None:
         known: Literal["known", "likely"] = "likely" if is_doubted(info) else "known"
         return Gain(ms=finding.run_saving_ms_per_step, kind=known, step_ms=find_step_of_run(finding, info))
+    return measure_recorded_gain(finding, info)
+
+
+def measure_recorded_gain(finding: Finding, info: TraceInfo) -> Gain | None:
+    """What fixing a finding saves of the recorded step; ``None`` unknown."""
     return _gain(
         finding.saving_ms_per_step, finding.saving_low_ms_per_step, finding.saving_high_ms_per_step,
         finding.likely_saving_ms_per_step, info,
