@@ -257,6 +257,7 @@ class RunCount:
                 counter.tally.compiling = self.compiling.is_at_work
                 counter.open()
                 self.counter = counter
+                self.signals.hear_waits(lambda: counter.tally.warned.count)
             self.compiling.open(self._torch)
         except Exception as error:
             self.notes.append(f"The run is not counted ({type(error).__name__}: {error}).")

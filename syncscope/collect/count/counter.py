@@ -350,7 +350,7 @@ class Counter(Counted):
         """Hear of the end of the loop that the program is in, where steps of it are left out: what follows it comes
         once a stay, and nothing else tells that it begins."""
         state, account = self._state, self._account
-        if account.on or self._suspended or not state.told_at_begin or account.tail_left_ns <= 0:
+        if account.on or self._suspended or not state.told_at_begin or state.stays_for_one or account.tail_left_ns <= 0:
             return
         self._watched = state
         account.book_tail(self._tracker.watch_end(self._loop_over, account.tail_left_ns))
@@ -365,7 +365,7 @@ class Counter(Counted):
             self._tracker.at(frame)
             if self._state.told_at_begin:
                 self._count_tail(self._state)
-            self._account.book_block(self._clock() - begin)
+            self._account.book_end(self._clock() - begin)
         except Exception as error:
             self.tally.failed(error)
         finally:

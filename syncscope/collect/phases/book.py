@@ -219,6 +219,7 @@ class PhaseBook:
             before.intruder = before.intruder or phase.kind
         if phase.loop is None:
             phase.times += 1
+        phase.timed &= phase.source != "turn"  # those are told at their ends: this one began elsewhere
         self.current = phase
         self._let(self._listener.changed, before, phase)
 

@@ -26,6 +26,7 @@ from syncscope.collect.phases.modules import ModuleCalls
 from syncscope.collect.phases.thread import FollowedThread
 from syncscope.collect.phases.tracker import PhaseTracker
 from syncscope.collect.phases.turns import LoopTurns
+from syncscope.collect.relatives import several_ranks
 
 SAVING = ("save_file", "_flatten_as_ptr", "_flatten")
 """Functions of ``safetensors.torch`` that save, and those in which they copy from the device: others import
@@ -143,6 +144,7 @@ class Signals:
         self._closures.open(torch)
         self._compiled.open(torch)
         self._turns.modules_defined = lambda: modules_defined(torch, self._tracker.nests.paths.is_user)
+        self._turns.several_ranks = lambda: several_ranks(torch)
         self._turns.allocations = lambda: allocations(torch)
         self._turns.open()
 
@@ -182,6 +184,10 @@ class Signals:
     def note_without_steps(self) -> str | None:
         """Why a run has no steps."""
         return self._turns.note
+
+    def hear_waits(self, waits: Callable[[], int]) -> None:
+        """``waits()`` says how often the calling thread waited for the device so far, as far as that is counted."""
+        self._turns.waits = waits
 
     def look_for_loops(self) -> None:
         """Look for the loop of a program of tensors alone. On a thread of ours."""

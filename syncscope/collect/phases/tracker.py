@@ -23,6 +23,13 @@ from syncscope.schema.counting import RecordedPhase
 
 MAX_DECISIONS = 4096
 
+ENDS, ENDS_NS = 0.002, 1_000_000
+"""The share of the time, and what may be spent at once, that hearing of the ends of loops that turn may take."""
+
+BRIEF_NS = 100_000_000
+"""A loop that turns for so long on average is left when it is over; one that is called more often, so that its times
+are taken for one, once in so long. Leaving a phase and coming back takes some 0.2 ms."""
+
 
 class GradientPlace:
     """A line that asks for gradients, and how often it did: the owner of the steps that end there."""
@@ -50,6 +57,10 @@ class PhaseTracker(PhaseChoice):
         """The last event, and the loop of its phase."""
         self._thread = threading.main_thread().ident or 0
         self._loop_end = LoopEnd()
+        self._turning: list[Loop] = []
+        """Loops whose turns are steps."""
+        self._watched_ns = 0
+        """When the end of a loop that turns was last to be heard."""
 
     def is_like_last(self, event: Event, frame: FrameType | None) -> bool:
         """Whether ``event`` with this innermost ``frame`` comes from the same place as the last one of its kind."""
@@ -146,7 +157,44 @@ class PhaseTracker(PhaseChoice):
             return
         if phase.source == "none":
             self._choose(phase, "turn", None)
+            self._turning.append(loop)
         self._boundary(phase, "turn", loop)
+        self._watch_turns(phase, frame)
+
+    def _watch_turns(self, phase: Phase, frame: FrameType) -> None:
+        """Hear of the end of the loop that turns, once in each time that it runs: nothing else tells it."""
+        if phase is not self.current or self._is_brief(phase) or self._loop_end.watches(phase.frame_id):
+            return
+        now, most = self._clock(), float(ENDS_NS)
+        if self._watched_ns:
+            most = min(most, ENDS * (now - self._watched_ns))
+        self._watched_ns = now
+        self.followed_ns += self._loop_end.watch(frame, phase.loops, self._turns_over, most)
+
+    @staticmethod
+    def _is_brief(phase: Phase) -> bool:
+        """Whether a loop that turns is over so soon each time that leaving its phase, and coming back, would take too
+        much: what is between is part of its steps."""
+        return phase.source == "turn" and phase.time_ns < BRIEF_NS * phase.times
+
+    def _turns_over(self, frame: FrameType) -> None:
+        """The loop that turned is over, or its function has returned to ``frame``."""
+        if self.current.source == "turn":
+            self.at(frame)
+
+    def _back_in_turns(self, frame: FrameType | None) -> Phase:
+        """The phase of something between two times of a loop that turns, or in the first turn of the next time."""
+        while frame is not None and threading.get_ident() == self._thread:
+            code, lasti = frame.f_code, frame.f_lasti
+            for loop in self._turning:
+                phase = self._by_loop.get(loop)
+                if loop.code is code and loop.holds(lasti) and phase is not None and phase.source == "turn":
+                    phase.ended = False
+                    self._begin(phase, id(frame))
+                    self._enter(phase)
+                    return phase
+            frame = frame.f_back
+        return self.current
 
     def _calls_seldom(self, phase: Phase) -> bool:
         """Whether a module is called in fewer than half of the turns of its loop: they stay its steps."""
@@ -239,7 +287,8 @@ class PhaseTracker(PhaseChoice):
             self._loop_end.leave_loop(frame)
         if phase.called:  # by another function of the library's next time, maybe: frames do not tell
             self._forget_decisions()
-        if phase.kind == "train":
+        turned = phase.source == "turn" and phase is self.current and not self._is_brief(phase)
+        if phase.kind == "train" or turned:
             self._enter(self._pseudo_phase("epoch end"))
 
     def checkpoint_begins(self, frame: FrameType) -> None:
@@ -295,9 +344,11 @@ class PhaseTracker(PhaseChoice):
             phase.calls += unheard
             self.followed_ns += unheard * phase.passing_ns
             phase.timed = False
+        if phase.kind == "epoch end" and self._turning:
+            return self._back_in_turns(frame)
         if phase.frame_id == 0 or phase.kind == "train" or expected.inside_call:
             return phase
-        if threading.get_ident() != self._thread or self._runs(phase, frame):
+        if threading.get_ident() != self._thread or self._runs(phase, frame) or self._is_brief(phase):
             return phase
         self._leave(phase, frame)
         return self.current
@@ -449,7 +500,8 @@ class PhaseTracker(PhaseChoice):
             if id(frame) == ident:
                 lasti, code = frame.f_lasti, frame.f_code
                 mine = [loop for loop in phase.loops if loop.code is code]  # none: a later frame with the same number
-                return bool(mine) and (phase.owns_function or any(loop.holds(lasti) for loop in mine))
+                owns_rest = phase.owns_function and phase.source != "turn"
+                return bool(mine) and (owns_rest or any(loop.holds(lasti) for loop in mine))
             frame = frame.f_back
         return False
 
@@ -461,6 +513,8 @@ class PhaseTracker(PhaseChoice):
         if after is None:
             after = self._trains[-1] if self._trains else None
         if after is not None and after.kind == "train" and (after.ended or self._is_between(phase, after)):
+            after = self._pseudo_phase("epoch end")
+        if after is None and phase.source == "turn":
             after = self._pseudo_phase("epoch end")
         if after is None and phase.kind == "evaluate" and not self._is_one_by_one(phase):
             after = self.phases[0]  # the training has not begun: an agent may act at random for long

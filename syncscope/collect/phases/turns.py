@@ -44,9 +44,9 @@ LOOKS = 2
 """Looks that must find the program in a loop."""
 
 PATIENCE_NS = 1_000_000_000
-PATIENCE_WITH_MODULES_NS = 20_000_000_000
-"""From the begin on turns are no steps for so long, and for so long where there is a module that may be called yet: it
-may be loaded, or its data be prepared, in a loop of its own."""
+LONG_PATIENCE_NS = 20_000_000_000
+"""From the begin on turns are no steps for so long, and for so long where the loop is a library's, or there is a module
+that may be called yet: it may be loaded, or its data be prepared, in a loop of its own."""
 
 MOST_LOOPS = 8
 """Loops whose turns are steps."""
@@ -74,7 +74,8 @@ class Turns:
         """How often a look found the program in it."""
         self.first_used: int | None = None
         self.used: int | None = None
-        """Allocations on the device at the first turn, and since then up to turn ``used_at``; ``None``: not known."""
+        """Allocations on the device, and waits for it, up to the first turn, and since then up to turn ``used_at``;
+        ``None``: not known."""
         self.used_at = 0
         self.tells_steps = False
         self.over = False
@@ -87,8 +88,8 @@ class Turns:
 
     @property
     def uses_device(self) -> bool:
-        """Whether the turns allocate memory of the device, as every operator with a result does. Also where that cannot
-        be told."""
+        """Whether the turns allocate memory of the device, as every operator with a result does, or wait for it. Also
+        where that cannot be told."""
         return self.used is None or (self.used_at > 1 and self.used >= self.used_at - 1)
 
     def turned(self, now_ns: int, used: Callable[[], int | None]) -> None:
@@ -122,8 +123,10 @@ class LoopTurns:
     """Tells ``tracker`` of the turns of loops on the thread that is followed, once such a program is seen.
 
     ``look`` is called twice a second, on a thread of ours. Nothing is heard any more once something else tells of
-    steps, or ``optimizers_made`` says that it will. ``modules_defined()`` says whether the program has classes of
-    modules of its own, ``allocations()`` how often memory of the device was allocated, or ``None``.
+    steps, ``optimizers_made`` says that it will, or there are ``several_ranks``: each would begin at another turn, and
+    all must record the same steps. ``modules_defined()`` says whether the program has classes of modules of its own,
+    ``allocations()`` how often memory of the device was allocated, or ``None``, ``waits()`` how often this thread
+    waited.
     """
 
     def __init__(
@@ -136,14 +139,17 @@ class LoopTurns:
         clock: Callable[[], int] = time.perf_counter_ns,
     ) -> None:
         self.modules_defined: Callable[[], bool] = lambda: False
+        self.several_ranks: Callable[[], bool] = lambda: False
         self.allocations: Callable[[], int | None] = lambda: None
+        self.waits: Callable[[], int] = lambda: 0
         self._tracker = tracker
         self._followed = followed
         self._failed = failed
         self._optimizers_made = optimizers_made
         self._clock = clock
         self._tool = Tool()
-        self._watching = self._taken = self._refused = False
+        self._watching = self._of_ranks = False
+        self._taken = self._refused = False
         """A number was taken, or none was free."""
         self._opened_ns = 0
         self._tried: dict[Loop, Turns] = {}
@@ -164,6 +170,7 @@ class LoopTurns:
         self._watching = False
         self._tool.free()
         self._taken = False
+        self._tracker.stop_watching()
 
     @property
     def note(self) -> str | None:
@@ -175,6 +182,8 @@ class LoopTurns:
         if not self._tool.exists:
             version = ".".join(map(str, sys.version_info[:2]))
             return f"{seen}. The turns of other loops can be heard from Python 3.12 on, not with {version}. {say}"
+        if self._of_ranks:
+            return f"{seen}. The turns of other loops are not heard where there are several ranks. {say}"
         if self._refused:
             return f"{seen}. The turns of other loops could not be heard: other tools use sys.monitoring. {say}"
         return f"{seen}, and no loop was found that turns again and again, uses the GPU, and takes 0.1 ms a turn. {say}"
@@ -187,6 +196,9 @@ class LoopTurns:
             return
         try:
             if self._tracker.has_steps_but_turns or self._optimizers_made():
+                self.close()
+            elif self.several_ranks():
+                self._of_ranks = True
                 self.close()
             else:
                 self._look()
@@ -212,10 +224,10 @@ class LoopTurns:
             around = loops[number + 1 :]
             self._try(loop, around).looks += 1
             for inner in loops_of(loop.code):
-                if loop.holds(inner.start) and loop.holds(inner.stop) and inner is not loop:
+                if _is_inside(inner, loop):
                     self._try(inner, [loop, *around])  # maybe the program is seldom in it
         best = self._choose([self._tried[loop] for loop in loops])
-        if best is not None and self._is_time():
+        if best is not None and self._is_time(best):
             best.tells_steps = True
             self._hear(best.loop.code)
         for loop in loops:
@@ -257,11 +269,12 @@ class LoopTurns:
     def _takes_batches(self, turns: Turns) -> bool:
         return self._tracker.takes_batches(turns.loop)
 
-    def _is_time(self) -> bool:
+    def _is_time(self, best: Turns) -> bool:
         passed = self._clock() - self._opened_ns
-        if any(turns.tells_steps for turns in self._tried.values()) or passed >= PATIENCE_WITH_MODULES_NS:
+        if any(turns.tells_steps for turns in self._tried.values()) or passed >= LONG_PATIENCE_NS:
             return True
-        return passed >= PATIENCE_NS and not (self._tracker.may_have_steps or self.modules_defined())
+        of_user = self._tracker.nests.of_code(best.loop.code).user
+        return passed >= PATIENCE_NS and of_user and not (self._tracker.may_have_steps or self.modules_defined())
 
     def _let_go_of_short_turns(self) -> None:
         """Hear no more of loops whose turns have become so short that hearing of them takes too much."""
@@ -320,13 +333,17 @@ class LoopTurns:
         if threading.get_ident() != self._followed.ident:
             return None
         try:
-            turns.turned(self._clock(), self.allocations)
+            turns.turned(self._clock(), self._used)
             for inner in tuple(self._tried.values()):
                 if turns.loop in inner.around:
                     inner.left()
         except Exception as error:
             self._failed(error)
         return None
+
+    def _used(self) -> int | None:
+        allocated = self.allocations()
+        return None if allocated is None else allocated + self.waits()
 
     def _tell(self, turns: Turns, frame: FrameType) -> None:
         """Look closely at a turn that is a step, and tell of it unless it is the one that was expected."""
@@ -347,3 +364,7 @@ class LoopTurns:
         except Exception as error:
             self._failed(error)
         tracker.end_event(begin)
+
+
+def _is_inside(inner: Loop, outer: Loop) -> bool:
+    return inner is not outer and outer.holds(inner.start) and outer.holds(inner.stop)

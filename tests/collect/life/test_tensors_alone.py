@@ -44,6 +44,44 @@ print(sys.gettrace(), sys.getprofile(), [sys.monitoring.get_tool(number) for num
 """
 
 
+DENSE = """
+import time
+import torch
+
+torch.cuda.init()
+state = torch.randn(8, 64, device="cuda")
+
+for epoch in range(12):
+    for batch in range(200):
+        for k in range(12):
+            state.measure()
+        time.sleep(0.002)
+    state.measure()
+
+for batch in range(100):
+    state.measure()
+    time.sleep(0.002)
+"""
+
+
+def test_what_follows_loops_of_which_steps_are_left_out_is_counted(tmp_path: Path) -> None:
+    (prepare(tmp_path / "ours") / "program.py").write_text(DENSE)
+    outcome = finish(start(tmp_path / "ours", [*PLACE.command(), "program.py"], PLACE), tmp_path / "ours")
+    assert outcome.status == 0, outcome.stderr
+    (recording,) = runs_of(tmp_path / "ours")
+    recorded, frames, stacks = recording["run"], recording["frames"], recording["stacks"]
+    assert isinstance(recorded, dict) and isinstance(frames, list) and isinstance(stacks, list)
+    phases = {number: phase["name"] for number, phase in enumerate(recorded["phases"])}
+    other = next(phase for phase in recorded["phases"] if phase["name"] == "other")
+    assert other["line"] == 9 and 0 < other["counted_steps"] < other["steps"] / 2
+    found: dict[tuple[str, int], int] = {}
+    for wait in recorded["waits"]:
+        key = phases[wait["phase"]], frames[stacks[wait["stack"]][-1]]["line"]
+        found[key] = found.get(key, 0) + wait["count"]
+    assert found["epoch end", 16] == 100
+    assert 6 <= found["epoch end", 13] <= 11  # of 12, those after the loop was found, and where no window was open
+
+
 def run(folder: Path, command: list[str], fails_at: int) -> Outcome:
     (prepare(folder) / "program.py").write_text(PROGRAM)
     return finish(start(folder, [*command, "program.py", str(fails_at)], PLACE), folder)

@@ -18,6 +18,7 @@ from syncscope.collect.phases.choice import PATIENCE
 from syncscope.collect.phases.monitoring import TOOLS, Tool
 from syncscope.collect.phases.signals import allocations, modules_defined
 from syncscope.collect.phases.thread import FollowedThread
+from syncscope.collect.phases.tracker import BRIEF_NS
 from syncscope.collect.phases.turns import MANY, MOST_TURNS, SHORT_TURNS, LoopTurns
 
 MS = 1_000_000
@@ -37,7 +38,7 @@ class Program:
 
     def __init__(self, unheard: int = 0) -> None:
         self.now = 10 * SECOND
-        self.allocated = 0
+        self.allocated = self.changes = 0
         self.unheard = unheard
         self.better: list[str] = []
         self.failures: list[Exception] = []
@@ -53,7 +54,8 @@ class Program:
     def stepped(self, phase: Phase) -> int:
         return self.unheard
 
-    def changed(self, before: Phase, after: Phase) -> None: ...
+    def changed(self, before: Phase, after: Phase) -> None:
+        self.changes += 1
 
     def folded(self, phase: Phase, into: Phase) -> None: ...
 
@@ -67,6 +69,10 @@ class Program:
         if self.now >= self._next_look:
             self._next_look = self.now + SECOND // 2
             self.turns.look()
+
+    def here(self) -> str:
+        """The program waits where this is called: the kind of its phase."""
+        return self.tracker.at(sys._getframe(1)).kind
 
     @property
     def steps(self) -> dict[str, int]:
@@ -125,10 +131,55 @@ def test_a_short_loop_in_each_turn_is_part_of_it(program: Program) -> None:
 def test_epochs_over_batches_are_times_of_the_loop_of_the_batches(program: Program) -> None:
     for _ in range(5):
         simulate(program, 100)
-        program.tracker.at(sys._getframe())  # it waits
     phase = program.phase()
     assert phase.user_code is simulate.__code__ and phase.times in (3, 4, 5)
     assert phase.steps > 300 and phase.lengths.median() == pytest.approx(10 * MS, rel=0.01)
+
+
+@needs_monitoring
+def test_what_follows_a_loop_is_no_part_of_its_steps(program: Program) -> None:
+    """Nor is it where the rest of the function waits for nothing."""
+    kinds, before = [], []
+    for epoch in range(6):
+        for turn in range(100):
+            program.work()
+            if turn == 0 and epoch > 3:
+                before.append(program.tracker.current.kind)
+                kinds.append(program.here())
+        if epoch > 3:
+            kinds.append(program.tracker.current.kind)
+            program.work(SECOND)
+            kinds.append(program.here())
+    assert kinds == ["other", "epoch end", "epoch end"] * 2
+    assert before == ["other", "epoch end"] or before == ["epoch end", "epoch end"]
+    phase = program.phase()
+    assert phase.lengths.median() == phase.lengths.p95() == 10 * MS and phase.lengths.mean() == 10 * MS
+    assert phase.time_ns == pytest.approx(phase.steps * 10 * MS, rel=0.03)
+
+
+@needs_monitoring
+def test_brief_loops_are_not_left_each_time(program: Program) -> None:
+    """Going from phase to phase takes more than hearing of a turn does."""
+    for _ in range(400):
+        simulate(program, 10, length_ns=MS)
+        program.work()
+        program.here()
+    assert program.phase().lengths.median() == pytest.approx(MS, rel=0.01)
+    assert program.changes <= 2 * (400 * 20 * MS) // BRIEF_NS + 2
+
+
+@needs_monitoring
+def test_a_loop_that_is_left_in_its_first_turn_is_over(program: Program) -> None:
+    def search(turns: int) -> str:
+        for turn in range(400):
+            program.work()
+            kind = program.here()
+            if turn == turns:
+                break
+        return f"{kind}, then {program.here()}"
+
+    search(399)
+    assert [search(0), search(0), search(5)] == ["other, then epoch end"] * 3
 
 
 @needs_monitoring
@@ -178,15 +229,19 @@ def test_a_while_loop_that_goes_on_in_several_places(program: Program) -> None:
     assert phase.source == "turn" and phase.steps > 200
 
 
+def solver(work: Callable[[], object], turns: int) -> None:
+    space: dict[str, Any] = {}
+    source = f"def solve(work):\n    for _ in range({turns}):\n        work()\n"
+    exec(compile(source, library("solver"), "exec"), space)
+    space["solve"](work)
+
+
 @needs_monitoring
 def test_a_loop_of_a_library_has_the_users_line(program: Program) -> None:
-    space: dict[str, Any] = {}
-    source = "def solve(work):\n    for _ in range(400):\n        work()\n"
-    exec(compile(source, library("solver"), "exec"), space)
-    space["solve"](program.work)
+    solver(program.work, 3000)
     phase = program.phase()
     assert phase.user_code is not None and phase.steps > 200
-    assert (phase.user_code.co_name, phase.called) == ("test_a_loop_of_a_library_has_the_users_line", "solve")
+    assert (phase.user_code.co_name, phase.called) == ("solver", "solve")
 
 
 @needs_monitoring
@@ -197,16 +252,27 @@ def test_the_loop_of_a_loader_makes_a_batch_a_step(program: Program) -> None:
         def __iter__(self) -> Iterator[int]:
             return self
 
+        left = 100
+
         def __next__(self) -> int:
-            program.tracker.loader_next(sys._getframe(1), self)
+            frame = sys._getframe(1)
+            if not self.left:
+                program.tracker.loader_ended(frame)
+                raise StopIteration
+            self.left -= 1
+            program.tracker.loader_next(frame, self)
             return 1
 
-    for number, _ in enumerate(Batches()):
-        if number == 100:
-            break
-        for _ in range(20):
-            program.work(MS)
-    assert program.phase().lengths.median() == 20 * MS
+    kinds = []
+    for _ in range(3):
+        for _ in Batches():
+            if program.steps:
+                kinds.append(program.tracker.current.kind)
+            for _ in range(20):
+                program.work(MS)
+        kinds.append(program.tracker.current.kind)
+    assert program.phase().lengths.median() == 20 * MS and program.phase().times == 3
+    assert "".join(kind[0] for kind in kinds).endswith("oe" + "o" * 100 + "e")
 
 
 @needs_monitoring
@@ -215,6 +281,17 @@ def test_turns_that_use_no_memory_of_the_device_are_no_steps(program: Program) -
         program.work(allocates=0)
     assert program.steps == {}
     assert program.turns.note is not None and "no loop was found that turns again and again" in program.turns.note
+
+
+@needs_monitoring
+def test_turns_that_wait_for_the_device_are_steps(program: Program) -> None:
+    """All is done in place, or in CUDA graphs."""
+    waits = 0
+    program.turns.waits = lambda: waits
+    for _ in range(400):
+        waits += 1
+        program.work(allocates=0)
+    assert program.phase().source == "turn"
 
 
 @needs_monitoring
@@ -286,7 +363,7 @@ def test_turns_are_no_steps_before_others_had_time_to_show(program: Program) -> 
         assert not program.steps or program.now > begin + SECOND
 
 
-@pytest.mark.parametrize("sign", ["class", "call", "gradient"])
+@pytest.mark.parametrize("sign", ["class", "call", "gradient", "library"])
 @needs_monitoring
 def test_where_modules_may_be_called_yet_they_have_long_to_do_so(program: Program, sign: str) -> None:
     """They are loaded in a loop, or their data are prepared."""
@@ -294,12 +371,19 @@ def test_where_modules_may_be_called_yet_they_have_long_to_do_so(program: Progra
         program.turns.modules_defined = lambda: True
     elif sign == "call":
         program.tracker.module_called(sys._getframe(), program, "eval")
-    else:
+    elif sign == "gradient":
         program.tracker.gradients_computed(sys._getframe(), "grad")
     begin = program.now
-    for _ in range(3000):
+
+    def work() -> None:
         program.work()
         assert not program.steps or program.now > begin + 20 * SECOND
+
+    if sign == "library":
+        solver(work, 3000)
+    else:
+        for _ in range(3000):
+            work()
     assert program.phase().source == "turn"
 
 
@@ -352,6 +436,15 @@ def test_nothing_is_heard_in_a_program_that_made_an_optimiser(program: Program) 
     for _ in range(400):
         program.work()
     assert program.steps == {} and program.turns.note is None
+
+
+@needs_monitoring
+def test_turns_of_several_ranks_are_not_heard(program: Program) -> None:
+    """Each would begin to hear them at another one."""
+    program.turns.several_ranks = lambda: True
+    simulate(program, 400)
+    assert program.steps == {}
+    assert program.turns.note is not None and "where there are several ranks" in program.turns.note
 
 
 @needs_monitoring
