@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from syncscope import rules
@@ -350,7 +352,12 @@ def test_no_change_saves_what_the_busiest_stream_computes(monkeypatch: pytest.Mo
     timeline = Timeline(builder.trace())
     assert find_computed(timeline) == pytest.approx(0.7)
     left: list[float] = []
-    monkeypatch.setattr(savings, "join", lambda *known: left.append(known[-1]) or Saving())
+
+    def join(*known: Any) -> Saving:
+        left.append(known[-1])
+        return Saving()
+
+    monkeypatch.setattr(savings, "join", join)
     estimate = estimate_savings(prepare(timeline, rules.find(timeline)[0]))
     assert estimate.replay is not None and estimate.replay.step_ms is not None
     assert left == [pytest.approx(estimate.replay.step_ms - 0.7, abs=1e-5)]
