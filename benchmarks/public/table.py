@@ -159,7 +159,6 @@ COMMITS = {
     "shenweichen/DeepCTR-Torch": "f6854257b1fc29caab655ce72c6b5528b7432574",
     "SimiaoZuo/Transformer-Hawkes-Process": "9f2e563909c538302733f048131ae8c535ce02ec",
     "skorch-dev/skorch": "5db0ddc962117a2c3a646910ecd2e70253ff8e87",
-    "sktime/pytorch-forecasting": "062aeb47b75d589dcce621c04572181e3584a301",
     "songyouwei/ABSA-PyTorch": "9a7c6c1c993ad772d5f439d32af4899b6698ea67",
     "state-spaces/s4": "e757cef57d89e448c413de7325ed5601aceaac13",
     "suragnair/alpha-zero-general": "f1a78e0505c614205f8c60eaa82cd644a07a84b3",
@@ -419,8 +418,6 @@ PROGRAMS = (
             "facebookresearch/DeepSDF", "train_deep_sdf.py -e examples/balls --batch_split 2", seconds=120,
             data={"data/SdfSamples": "shapes/SdfSamples",
                   **{f"examples/balls/{name}.json": f"shapes/{name}.json" for name in ("specs", "split")}}),
-    Program("nbeats", "a forecast by Lightning: sanity check, 15 steps an epoch, validation; may stop early",
-            "sktime/pytorch-forecasting", "nbeats.py", folder="examples", environment={"PYTHONPATH": "."}, seconds=150),
     Program("protein-mpnn", "sequences for a protein, residue after residue: a mask is read in each, a sequence twice",
             "dauparas/ProteinMPNN",
             "protein_mpnn_run.py --pdb_path inputs/PDB_complexes/pdbs/3HTN.pdb --pdb_path_chains 'A B' --out_folder out"

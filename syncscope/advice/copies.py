@@ -35,6 +35,25 @@ READ = Advice(
 )
 """For a value that is read."""
 
+READ_MANY = "read-many"
+"""Stands for a line that reads many values a step."""
+
+READ_TOGETHER = Advice(
+    READ_MANY,
+    "Bring all its values to the host at once, before the loop (values = x.tolist()), or work with them on the device "
+    "and read one result: it reads many a step, and each is a wait of its own. What only counts is a Python number.",
+    before="""
+    for i in range(n):
+        weights.append(1 / int(lengths[i]))
+    """,
+    after="""
+    lengths = lengths.tolist()     # one wait for all
+    for i in range(n):
+        weights.append(1 / lengths[i])
+    """,
+)
+"""For values that are read one by one, in a loop."""
+
 STACK = Advice(
     "",
     "Stack them into one buffer where they are made (torch.stack on the host, or one slice each of a buffer "
@@ -143,8 +162,8 @@ NO_BATCH = "no-batch"
 
 SMALL_TO_DEVICE = Advice(
     NO_BATCH,
-    "Make it on the device, or copy it once outside the loop; what changes goes through pinned memory, a buffer made "
-    "once, with non_blocking=True.",
+    "Make it on the device, copy it once outside the loop where it stays the same, and else copy it from pinned "
+    "memory, a buffer made once, with non_blocking=True.",
     before="""
     for x in batches:
         y = model(x, torch.from_numpy(scales).to('cuda'))
@@ -220,10 +239,11 @@ INDEX = Advice(
 )
 """For an index on the host, or a list of Python, which is copied to the device each time."""
 
+INDEXED: Section = (INDEX, replace(INDEX, when="[] aten::copy_ HtoD"))
+
 COPIES: Section = (
     TO_HOST_IN_BACKWARD,
-    INDEX,
-    replace(INDEX, when="[] aten::copy_ HtoD"),
+    *INDEXED,
     TOGETHER_TO_HOST,
     replace(STACK, when="many"),
 )

@@ -36,6 +36,9 @@ from syncscope.schema.recording import SiteEvent
 SELDOM_INSIDE = ("evaluate", "generate", "rollout", "checkpoint")
 """Phases in the midst of another one's step, after which the rest of that is counted."""
 
+UNUSUAL = 2.0
+"""A step lasts, and is unlike the others, where it takes so many times as long as they do on average."""
+
 REST = 0.25
 """The part of what last steps of stays may take that such a rest may take: it lacks in the evaluations themselves."""
 
@@ -226,6 +229,7 @@ class Counter(Counted):
             if not lasting:
                 self._ticked_ns = self._clock()
             self._ticked = state.phase.number, step
+        lasting = lasting and self._clock() - before_ns >= UNUSUAL * state.sampling.averages.length
         if lasting and not (state.stepless or (state.sampling.on and not self._paused)):
             self._settle()
             if state.lasting_step != step:

@@ -85,7 +85,7 @@ class PhaseTally(Weights):
         self._stay_of, self._stay_ns = 0, -1
         """The step with which the last stay began, where steps are told when they begin, and when that was."""
         self.stays_for_one = False
-        """The stay before it had one step. So all steps are followed by what follows the loop, and those drawn tell it."""
+        """The stay before it had one step: all steps are followed by what follows the loop, and those drawn tell it."""
         self.cut = False
         """Counting stopped in the middle of a step, because it came to cost too much."""
 

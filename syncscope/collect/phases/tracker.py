@@ -17,7 +17,7 @@ from syncscope.collect.phases.decision import Decision, Where
 from syncscope.collect.phases.ends import LoopEnd, Over
 from syncscope.collect.phases.loops import Loop
 from syncscope.collect.phases.nests import Nest, Nests
-from syncscope.collect.phases.phase import CallPlace, Phase
+from syncscope.collect.phases.phase import CallPlace, Phase, StepPlace
 from syncscope.collect.phases.places import record
 from syncscope.schema.counting import RecordedPhase
 
@@ -50,7 +50,7 @@ class PhaseTracker(PhaseChoice):
         self.nests = Nests(paths or Paths(project_root(Path.cwd())))
         self.by_time = False
         """Only ``tick`` ends steps."""
-        self._key: tuple[int, int, int, Event] = (0, 0, 0, "call")
+        self._key: tuple[int, int, int, int, Event] = (0, 0, 0, 0, "call")
         self._returns: list[Phase] = []
         self._gradient_places: dict[tuple[CodeType, int] | None, GradientPlace] = {}
         self._where: Where = "outside"
@@ -125,14 +125,14 @@ class PhaseTracker(PhaseChoice):
         if phase.kind == "train":
             phase.training_calls += 1
             if phase.source in ("none", "turn") and phase.training_calls < PATIENCE:
-                self._seen_before(phase, "module", module, place)
+                self._seen_before(phase, "module", module, self._step_place(phase, frame))
                 return
         if phase.by_batch:
             self._count_batch(phase)
         elif self._where == "inside":
             phase.called_inside = True
             return
-        elif self._is_boundary(phase, "module", module, place):
+        elif self._is_boundary(phase, "module", module, self._step_place(phase, frame)):
             self._boundary(phase, event, module)
 
     def gradients_computed(self, frame: FrameType | None, event: Event) -> None:
@@ -236,6 +236,16 @@ class PhaseTracker(PhaseChoice):
         """Where the program calls something, with this innermost ``frame``."""
         inner = self.nests.innermost(frame)
         return (inner.f_code, inner.f_lasti) if inner is not None else None
+
+    def _step_place(self, phase: Phase, frame: FrameType | None) -> StepPlace | None:
+        """The same, and where the loop of ``phase`` stands."""
+        inner = outer = self.nests.innermost(frame)
+        if inner is None:
+            return None
+        while outer is not None and id(outer) != phase.frame_id:
+            outer = outer.f_back
+        around = (outer.f_code, outer.f_lasti) if outer is not None else (None, 0)
+        return StepPlace(inner.f_code, inner.f_lasti, *around)
 
     def loader_next(self, frame: FrameType | None, loader: Any = None) -> None:
         """The iterator ``loader`` gave a batch."""
@@ -394,6 +404,7 @@ class PhaseTracker(PhaseChoice):
                 self._calls_around = 0
                 return phase
         else:
+            self._latest.pop(event, None)  # of another place
             nest = self.nests.read(self.nests.innermost(frame))
             phase = self._decide(event, nest)
             self._where = _where(phase, nest)
@@ -431,8 +442,8 @@ class PhaseTracker(PhaseChoice):
             return None
         back = frame.f_back
         # Two frames tell most events apart.
-        outer = 0 if back is None else id(back.f_code)
-        self._key = key = (id(code), frame.f_lasti, outer, event)
+        outer, outer_lasti = (0, 0) if back is None else (id(back.f_code), back.f_lasti)
+        self._key = key = (id(code), frame.f_lasti, outer, outer_lasti, event)
         decision: Decision | None = self._decisions.get(key)
         if decision is None:
             return None

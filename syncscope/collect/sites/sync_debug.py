@@ -229,8 +229,8 @@ MUTATED = "_filters_mutated_lock_held" if hasattr(warnings, "_filters_mutated_lo
 
 
 def current_filters() -> Any:
-    """The list of filters that holds here. Since Python 3.14 a ``catch_warnings`` block may have one of its own, for its
-    context alone (``sys.flags.context_aware_warnings``)."""
+    """The list of filters that holds here. From Python 3.14 on a ``catch_warnings`` block may have one of its own, for
+    its context alone (``sys.flags.context_aware_warnings``)."""
     get_filters = getattr(warnings, "_get_filters", None)
     return warnings.filters if get_filters is None else get_filters()
 

@@ -90,7 +90,7 @@ def test_the_ends_of_loops_of_one_step_are_not_asked_for() -> None:
             asked += 1
             return watch_end(*given)
 
-        run.tracker.watch_end = watch  # type: ignore[method-assign]
+        setattr(run.tracker, "watch_end", watch)  # noqa: B010
         train, evaluate = Phase(1), Phase(2, "evaluate")
         for _ in range(10):
             train_for(run, train, 10)
