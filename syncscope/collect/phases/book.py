@@ -288,14 +288,6 @@ class PhaseBook:
         seen[id(owner), place] = count
         return count >= 2
 
-    @staticmethod
-    def _saw_more(phase: Phase, optimizer: Any, steps: int) -> None:
-        """So many ``steps`` of an optimizer that is not the chosen one passed untold: they count if it is chosen."""
-        phase.since_owner += steps
-        seen = phase.seen.get("optimizer", {})
-        if (id(optimizer), None) in seen:
-            seen[id(optimizer), None] += steps
-
     def _choose(self, phase: Phase, source: CountedSource, owner: Any, place: StepPlace | None = None) -> None:
         self._listen()
         before, seen = phase.source, phase.seen.get(source, {}).get((id(owner), place), 0)

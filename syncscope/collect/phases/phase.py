@@ -233,6 +233,13 @@ class Phase:
         """Whether the optimiser or module whose calls end steps may come again."""
         return self.owner is not None and self.owner() is not None
 
+    def saw_more(self, optimizer: Any, steps: int) -> None:
+        """So many ``steps`` of an optimizer that is not the chosen one passed untold: they count if it is chosen."""
+        self.since_owner += steps
+        seen = self.seen.get("optimizer", {})
+        if (id(optimizer), None) in seen:
+            seen[id(optimizer), None] += steps
+
     def learn_from(self, loader: Any) -> None:
         """The training took a batch of the iterator ``loader``."""
         try:

@@ -89,7 +89,7 @@ class PhaseTracker(PhaseChoice):
             return
         if phase.source != "user" and not self.by_time:
             if expected.second == id(optimizer):
-                self._saw_more(phase, optimizer, QUIET - expected.seconds)  # those that were not told
+                phase.saw_more(optimizer, QUIET - expected.seconds)  # those that were not told
             if self._is_boundary(phase, "optimizer", optimizer):
                 self._boundary(phase, "step", optimizer)
             elif phase is self.current and phase.source == "optimizer" and phase.owner_lives:
