@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Callable, Mapping
 from types import CodeType
@@ -48,15 +49,18 @@ class Tool:
         return False
 
     def hear(self, code: CodeType, *names: str) -> None:
-        """Hear of these events in ``code``, and of no others there. Does nothing without a number."""
-        if self._number is None:
+        """Hear of these events in ``code``, and of no others there. Does nothing without a number, which another
+        thread may give back meanwhile."""
+        number = self._number
+        if number is None:
             return
         if not any(other is code for other in self._codes):
             self._codes.append(code)
         events = 0
         for name in names:
             events |= getattr(self._monitoring.events, name)
-        self._monitoring.set_local_events(self._number, code, events)
+        with contextlib.suppress(ValueError):  # it was given back
+            self._monitoring.set_local_events(number, code, events)
 
     def free(self) -> None:
         """Hear of nothing any more, and give the number back. Does nothing the second time."""
