@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from syncscope.report.cards import Card
 from syncscope.report.impact import describe_impact
+from syncscope.report.numbers import count
 from syncscope.report.run_phrases import describe_frequency
 from syncscope.report.trace_phrases import label_by_number
 from syncscope.schema.findings import Finding
@@ -30,7 +31,7 @@ def describe_other_phases(card: Card, report: Report) -> str | None:
     if not said:
         return None
     more = len(said) - MOST_PHASES
-    return f"also {'; '.join(said[:MOST_PHASES])}" + (f"; in {more} more phases" if more > 0 else "")
+    return f"also {'; '.join(said[:MOST_PHASES])}" + (f"; in {count(more, 'more phase')}" if more > 0 else "")
 
 
 def name_other_phases(card: Card) -> str | None:
@@ -46,8 +47,7 @@ def name_other_phases(card: Card) -> str | None:
 def describe_traces(card: Card, report: Report, *, shown: bool) -> list[str]:
     """On which of several traces a card is: ``on 2 of 4 traces``, or with the one that is ``shown``. Nothing where
     phases alone tell the traces apart: the phase is told by what occurs in it."""
-    traces, lead = report.traces, card.lead
-    alike = sum(info.phase == traces[lead.trace].phase for info in traces)
+    traces, lead, alike = report.traces, card.lead, _count_alike(card, report)
     if len(traces) == 1 or (alike == 1 and lead.phase is not None):
         return []
     label = label_by_number(traces)[lead.trace]
@@ -56,3 +56,13 @@ def describe_traces(card: Card, report: Report, *, shown: bool) -> list[str]:
     if not shown:
         return [] if card.traces == alike else [f"on {card.traces} of {alike} traces"]
     return [f"on {card.traces} of {alike} traces, {label} shown"]
+
+
+def count_traces(card: Card, report: Report) -> str | None:
+    """Of a card on several traces of its phase, on how many of these: ``on 2 of 4 traces``."""
+    return f"on {card.traces} of {_count_alike(card, report)} traces" if card.traces > 1 else None
+
+
+def _count_alike(card: Card, report: Report) -> int:
+    """How many traces are of the phase that a card shows."""
+    return sum(info.phase == report.traces[card.lead.trace].phase for info in report.traces)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
-from syncscope.report.card_phases import name_other_phases
+from syncscope.report.card_phases import count_traces, name_other_phases
 from syncscope.report.cards import Card, choose_findings, make_cards
 from syncscope.report.escape import command, command_property, terminal
 from syncscope.report.finding_phrases import describe_finding, describe_occurrences, format_place
@@ -92,8 +92,8 @@ def _finding(card: Card, level: Level, report: Report, base: str) -> str:
     facts = " · ".join(filter(None, [impact.words, describe_occurrences(finding, report.traces)]))
     if others := name_other_phases(card):
         facts += f"; {others}"
-    if card.traces > 1:
-        facts += f"; on {card.traces} of {len(report.traces)} traces"
+    if on := count_traces(card, report):
+        facts += f"; {on}"
     message, *more = describe_finding(finding)
     lines = [f"{message} ({facts})", *more, f"Fix: {finding.fix}"]
     place = {}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from syncscope.report.card_phases import name_other_phases
+from syncscope.report.card_phases import count_traces, name_other_phases
 from syncscope.report.cards import Card, choose_findings, make_cards
 from syncscope.report.conclusion import conclude
 from syncscope.report.escape import code, markdown
@@ -99,8 +99,8 @@ def _cells(card: Card, report: Report) -> list[str]:
     often = markdown(describe_occurrences(finding, report.traces))
     if others := name_other_phases(card):
         often += f"<br>{markdown(others)}"
-    if card.traces > 1:
-        often += f"<br>on {card.traces} of {len(report.traces)} traces"
+    if on := count_traces(card, report):
+        often += f"<br>{on}"
     impact = describe_impact(finding, report.traces[finding.trace])
     amount = f"<br>{markdown(impact.amount)}" if impact.amount else ""
     tags = "".join(f"<br>**{markdown(rule)}** {markdown(name)}" for rule, name in card.tags)

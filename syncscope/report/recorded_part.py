@@ -58,7 +58,8 @@ def _of_run(run: Run, phases: Sequence[str], info: TraceInfo) -> str:
         return (
             f"{count(info.steps.count, 'step') if info.steps.count else 'a window'} of a run of {seconds(run.seconds)}"
         )
-    more = f"; {len(said) - MOST_PHASES} more phases" if len(said) > MOST_PHASES else ""
+    left = len(said) - MOST_PHASES
+    more = f"; {count(left, 'more phase')}" if left > 0 else ""
     return f"{'; '.join(said[:MOST_PHASES])}{more}; the run took {seconds(run.seconds)}"
 
 
