@@ -15,6 +15,7 @@ from syncscope.schema.findings import Finding
 from syncscope.schema.numbers import milliseconds
 from syncscope.timeline import Timeline
 from syncscope.timeline.calls import COMMANDS
+from syncscope.timeline.collectives import POINT_TO_POINT
 from syncscope.timeline.launching import Launching
 from syncscope.timeline.places import NOWHERE
 from syncscope.timeline.tables import CAUSES
@@ -37,6 +38,9 @@ MOST_LINES = 3
 
 PROFILED = 1.5
 """How much slower a profiler with PyTorch's ops makes a host that only launches."""
+
+SHARDED, EXCHANGES = "sharded", "exchanges"
+"""The names for launches between which FSDP's hooks come, and for those between sends and receives."""
 
 SHARED = "other processes used the device too: what waits behind their work hides whether it waits for launches"
 
@@ -66,11 +70,12 @@ class LaunchBound(RankRule):
     Launches that a graph captures do not count, nor does waiting for that of a graph.
 
     CUDA graphs would take away the launches of stretches that hold no wait, no copy to or from the host and no
-    allocation, and launch the same kernels in every step. A graph also needs shapes and addresses that stay. The
-    profiler makes the host slower, so the rule looks at the bare step where it was timed, else at two thirds of the
-    profiled one; and where a part of that is bound by launches, at two thirds of what launching takes there, if the
-    device waits for a fifth of it all. On a device that other processes use too, launches may wait behind the work of
-    those. Where the rule finds nothing there, it is not checked.
+    allocation, and launch the same kernels in every step. A graph also needs shapes and addresses that stay. Between
+    the hooks of FSDP none is tried, and none that holds a send or a receive. The profiler makes the host slower, so the
+    rule looks at the bare step where it was timed, else at two thirds of the profiled one; and where a part of that is
+    bound by launches, at two thirds of what launching takes there, if the device waits for a fifth of it all. On a
+    device that other processes use too, launches may wait behind the work of those. Where the rule finds nothing there,
+    it is not checked.
     """
 
     code = "LCH501"
@@ -82,6 +87,18 @@ class LaunchBound(RankRule):
     needs_async_launches = True
     advice = (
         *OF_COMPILED,
+        Advice(
+            SHARDED,
+            "Launch fewer and larger kernels: compile each block before it is sharded (torch.compile(block)), use fused "
+            "optimisers, larger batches. FSDP fetches the weights of a block to another address each time, so a CUDA "
+            "graph can hold neither the blocks nor the step.",
+        ),
+        Advice(
+            EXCHANGES,
+            "Launch fewer and larger kernels: compile what a stage computes between two exchanges (torch.compile of the "
+            "stage's module), larger microbatches. A CUDA graph of the whole step would hold the sends and receives, "
+            "which wait for another rank.",
+        ),
         Advice(
             "cut",
             "Take out the waits between the launches first, most of which are at {op}. A CUDA graph can hold none of "
@@ -127,6 +144,7 @@ class LaunchBound(RankRule):
         cuts = _find_cuts(timeline, launching.launches) if launching.repeats else None
         where += f"; {cuts.waits / many:,.0f} waits {per} cut them up" if cuts else ""
         circumstances = ["cut"] if cuts else ["repeated"] if launching.repeats else []
+        circumstances = [*_name_ranks(timeline, launching), *circumstances]
         return self.finding(
             most.place if most else NOWHERE,
             rank=timeline.trace.rank,
@@ -196,7 +214,16 @@ def _find_pace(timeline: Timeline) -> _Pace | None:
 LAUNCHING, LATENCY = CAUSES.index("launching"), CAUSES.index("launch latency")
 
 
+def _name_ranks(timeline: Timeline, launching: Launching) -> list[str]:
+    """What comes between the launches because there are other ranks, for advice that leaves CUDA graphs of it out."""
+    if launching.sharded:
+        return [SHARDED]
+    return [EXCHANGES] if np.isin(timeline.collectives.name, POINT_TO_POINT).any() else []
+
+
 def _graphs(launching: Launching, steps: int) -> str:
+    if launching.sharded:
+        return "FSDP's hooks come between them, so no CUDA graph can hold a step"
     if launching.replayable is None:
         return "the trace holds too few steps to tell whether they repeat"
     if 2 * launching.replayable < steps:
