@@ -22,6 +22,17 @@ READ_IN_INFERENCE = Advice(
 )
 """For a value that is read where nothing is trained."""
 
+IN_A_ROW = "in-a-row"
+"""Stands for values that are read one after the other, with nothing launched between them."""
+
+READ_AT_ONCE = Advice(
+    IN_A_ROW,
+    "Stack what is read in a row and read it at once, which waits once for all; at best a step later, behind an event.",
+    before="counts = [count.item() for count in counts]",
+    after="counts = torch.stack(counts).tolist()   # one wait",
+)
+"""For many values that are read one after the other."""
+
 READ = Advice(
     "",
     "Keep it on the device (sum loss.detach()) and read it every so many steps, or copy it with .to('cpu', "

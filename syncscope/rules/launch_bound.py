@@ -89,15 +89,15 @@ class LaunchBound(RankRule):
         *OF_COMPILED,
         Advice(
             SHARDED,
-            "Launch fewer and larger kernels: compile each block before it is sharded (torch.compile(block)), use fused "
-            "optimisers, larger batches. FSDP fetches the weights of a block to another address each time, so a CUDA "
-            "graph can hold neither the blocks nor the step.",
+            "Launch fewer and larger kernels: compile each block before it is sharded (torch.compile(block)), use "
+            "fused optimisers, larger batches. FSDP fetches the weights of a block to another address each time, so a "
+            "CUDA graph can hold neither the blocks nor the step.",
         ),
         Advice(
             EXCHANGES,
-            "Launch fewer and larger kernels: compile what a stage computes between two exchanges (torch.compile of the "
-            "stage's module), larger microbatches. A CUDA graph of the whole step would hold the sends and receives, "
-            "which wait for another rank.",
+            "Launch fewer and larger kernels: compile what a stage computes between two exchanges (torch.compile of "
+            "the stage's module), larger microbatches. A CUDA graph of the whole step would hold the sends and "
+            "receives, which wait for another rank.",
         ),
         Advice(
             "cut",

@@ -4,8 +4,19 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from syncscope.advice import INFERENCE, PYTORCH_CODE, READ, READ_IN_INFERENCE, READS, SCALER_STEP, SHAPES
+from syncscope.advice import (
+    IN_A_ROW,
+    INFERENCE,
+    PYTORCH_CODE,
+    READ,
+    READ_AT_ONCE,
+    READ_IN_INFERENCE,
+    READS,
+    SCALER_STEP,
+    SHAPES,
+)
 from syncscope.rules.base.groups import Group
+from syncscope.rules.base.in_a_row import are_in_a_row
 from syncscope.rules.base.occurrences import Occurrences, to_objects
 from syncscope.rules.base.program import only_infers
 from syncscope.rules.base.question import Intervention
@@ -51,7 +62,7 @@ class ScalarRead(WaitRule):
     counted = True
     question = Intervention.REMOVE_READ
     brings_copy = True
-    advice = (*PYTORCH_CODE, *SHAPES, *READS, READ_IN_INFERENCE, READ)
+    advice = (*PYTORCH_CODE, *SHAPES, *READS, READ_AT_ONCE, READ_IN_INFERENCE, READ)
 
     def claims(self, waits: Waits, timeline: Timeline) -> Bools:
         named = matching(waits, reads_scalar) & ~in_library(waits, timeline.places)
@@ -70,6 +81,8 @@ class ScalarRead(WaitRule):
 
     def names(self, group: Group) -> Iterator[str]:
         yield from super().names(group)
+        if are_in_a_row(group):
+            yield IN_A_ROW
         if only_infers(group.timeline):
             yield INFERENCE
 

@@ -56,7 +56,8 @@ OF_EVERY_RANK = frozenset({
 and waits the gain is told as all ranks have it, so that of the latest limits it only where every rank has a trace."""
 
 AT_MOST = (
-    "the step gets no shorter than the other ranks need: what their hosts do, and what the rank does that is then the last"
+    "the step gets no shorter than the other ranks need: what their hosts do, and what the rank does that is then the "
+    "last"
 )
 """Why only the most is known that a late rank costs."""
 

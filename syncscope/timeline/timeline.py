@@ -27,7 +27,6 @@ from syncscope.timeline.waits import is_wait
 from syncscope.timeline.warm_up import are_warming_up
 from syncscope.timeline.witnesses import find_disagreements
 
-
 SHARDED = compile_later(r"FSDP::|FullyShardedDataParallel\.")
 """How the marks of FSDP's hooks begin, and of those of its first version."""
 
