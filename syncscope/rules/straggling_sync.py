@@ -6,6 +6,7 @@ import msgspec
 
 from syncscope.advice import Advice
 from syncscope.ranks.lateness import LateRank, compare_ranks
+from syncscope.ranks.matching import GROUP
 from syncscope.ranks.missing import find_missing_ranks
 from syncscope.rules.allocator_sync import AllocatorSync
 from syncscope.rules.base.lateness import tell_of_ranks
@@ -206,7 +207,8 @@ class StragglingSync(RunRule):
             if (other.trace == number and site is not None and other.site == site)
             or (other.trace in late.held_traces and other.rule == CommNotOverlapped.code)
         }
-        names = ", ".join(name for name, held in late.names.most_common() if held >= MAIN_SHARE * late.held * 1e6)
+        most = (name for name, held in late.names.most_common() if held >= MAIN_SHARE * late.held * 1e6)
+        names = ", ".join(_describe(name, info) for name in most)
         held, idle = milliseconds(late.held / steps), milliseconds(late.idle / steps)
         where = f", at {site.file}:{site.line}" if site else ""
         why = f": its device is idle for {idle} before, {BECAUSE.get(delay.cause, delay.cause)}{where}"
@@ -235,6 +237,13 @@ def _gains_at_most(held_ms: float, number: int, ranks: Mapping[int, TraceInfo]) 
     and the step of each of them takes what its own host needs anyhow."""
     free = (find_free_ms(info) for other, info in ranks.items() if other != number)
     return min([held_ms, *(ms for ms in free if ms is not None)])
+
+
+def _describe(name: str, info: TraceInfo) -> str:
+    """A collective with what the program calls its process group: ``allreduce of group 12 (TENSOR_MODEL_PARALLEL)``."""
+    group = name.partition(GROUP)[2]
+    known = info.meetings.groups.get(group) if info.meetings is not None else None
+    return f"{name} ({known})" if known else name
 
 
 def _only_meets(info: TraceInfo) -> bool:

@@ -382,3 +382,12 @@ def test_a_late_rank_costs_no_more_than_it_holds_the_others_and_their_hosts_are_
 def test_a_host_that_never_waits_leaves_nothing_to_gain_from_a_late_rank() -> None:
     (found,) = stragglers(EARLY, rank(1, 500, 500, 500))
     assert found.saving_high_ms_per_step == 0
+
+
+def test_a_process_group_is_told_with_what_the_program_calls_it() -> None:
+    groups = [{"pg_name": "0", "pg_desc": "mesh_tp"}, {"pg_name": "1", "pg_desc": "undefined"}, "odd", {"pg_desc": 1}]
+    ranks = [rank(0, 0, 0, 0), rank(1, 500, 500, 500)]
+    for builder in ranks:
+        builder.top["distributedInfo"]["pg_config"] = groups
+    (found,) = stragglers(*ranks)
+    assert "comes last to allreduce of group 0 (mesh_tp) and holds" in found.message
