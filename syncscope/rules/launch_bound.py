@@ -7,6 +7,7 @@ import numpy as np
 
 from syncscope.advice import Advice
 from syncscope.rules.base.idle_places import find_idle_place
+from syncscope.rules.base.late_begins import find_late_ms
 from syncscope.rules.base.launch_advice import OF_COMPILED
 from syncscope.rules.base.program import ends_with_graph, name_compiled
 from syncscope.rules.base.question import Intervention
@@ -14,10 +15,12 @@ from syncscope.rules.base.rule import Hit, Inspection, RankRule
 from syncscope.schema.findings import Finding
 from syncscope.schema.numbers import milliseconds
 from syncscope.timeline import Timeline
+from syncscope.timeline.bubbles import are_launched_in_a_row
 from syncscope.timeline.calls import COMMANDS
 from syncscope.timeline.collectives import POINT_TO_POINT
 from syncscope.timeline.launching import Launching
 from syncscope.timeline.places import NOWHERE
+from syncscope.timeline.steps import step_of
 from syncscope.timeline.tables import CAUSES
 from syncscope.timeline.waits import is_wait
 
@@ -74,8 +77,9 @@ class LaunchBound(RankRule):
     the hooks of FSDP none is tried, and none that holds a send or a receive. The profiler makes the host slower, so the
     rule looks at the bare step where it was timed, else at two thirds of the profiled one; and where a part of that is
     bound by launches, at two thirds of what launching takes there, if the device waits for a fifth of it all. On a
-    device that other processes use too, launches may wait behind the work of those. Where the rule finds nothing there,
-    it is not checked.
+    device that other processes use too, launches may wait behind the work of those. So where the device again and again
+    begins late what was launched in time, the rule looks at how long the host launches one kernel right after the
+    other, and where it finds nothing on a device that is known to be shared, it is not checked.
     """
 
     code = "LCH501"
@@ -133,7 +137,7 @@ class LaunchBound(RankRule):
         per, many = ("a step" if steps else "in all"), max(steps, 1)
         host, run, idle = (milliseconds(ms) for ms in (host_ms, launching.busy_ns * 1e-6 / many, idle_ms))
         launches = f"{launching.launches / many:,.0f} launches that run for {run}"
-        behind = f"the host takes {host} {per} for {launches}, so the device waits {idle} for the next one"
+        behind = f"the host takes {host} {per} for {launches}, {_waits(pace.late_ms, idle)}"
         delay = launching.delay_ns
         queue = f"half begin within {milliseconds(delay * 1e-6)} of being launched; " if delay >= 0 else ""
         bare = timeline.step_figures.bare_ms
@@ -150,7 +154,7 @@ class LaunchBound(RankRule):
             rank=timeline.trace.rank,
             count=launching.launches,
             per_step=launching.launches / steps if steps else None,
-            first_ns=int(bubbles.ts[bubbles.by_cause[:, LAUNCHING] > 0].min()),
+            first_ns=int(bubbles.ts[(bubbles.by_cause[:, LAUNCHING] > 0) | (bubbles.late > 0)].min()),
             idle_ms_per_step=round(idle_ms, 6),
             message=f"{behind}; {queue}{_graphs(launching, many)}{where}"
             f"{'' if timeline.step_figures.bare_ms else assumed}",
@@ -187,8 +191,11 @@ class _Pace(msgspec.Struct, frozen=True):
     """That the host takes for the launches."""
     idle_ms: float
     """That the device waits for them."""
-    in_part: bool
+    in_part: bool = False
     """Whether only a part of the steps is bound by launches, so that the profiler is taken to slow only that."""
+    late_ms: float = 0.0
+    """For how long the device begins late what was launched, which hides that it would wait for launches: 0 where it
+    shows. ``idle_ms`` is then what the host launches for longer than the device runs."""
 
 
 def _find_pace(timeline: Timeline) -> _Pace | None:
@@ -204,14 +211,26 @@ def _find_pace(timeline: Timeline) -> _Pace | None:
     waiting_ms, bare_ms = _waiting_ms(timeline), scale * span_ms
     idle_ms = waiting_ms - (1 - scale) * span_ms
     if idle_ms >= LEAST_SHARE * bare_ms:
-        return _Pace(launching, host_ms, idle_ms, in_part=False)
+        return _Pace(launching, host_ms, idle_ms)
     idle_ms = waiting_ms - (1 - scale) * _launching_ms(timeline)
-    if timeline.step_figures.bare_ms is not None or idle_ms < LEAST_SHARE_OF_PART * bare_ms:
-        return None
-    return _Pace(launching, host_ms, idle_ms, in_part=True)
+    if timeline.step_figures.bare_ms is None and idle_ms >= LEAST_SHARE_OF_PART * bare_ms:
+        return _Pace(launching, host_ms, idle_ms, in_part=True)
+    late_ms, idle_ms = find_late_ms(timeline), scale * _in_a_row_ms(timeline) - overlap.device_busy_ms
+    return _Pace(launching, host_ms, idle_ms, late_ms=late_ms) if late_ms and idle_ms >= LEAST_SHARE * bare_ms else None
 
 
 LAUNCHING, LATENCY = CAUSES.index("launching"), CAUSES.index("launch latency")
+
+
+def _waits(late_ms: float, idle: str) -> str:
+    """That the device waits for launches, or what hides it."""
+    if not late_ms:
+        return f"so the device waits {idle} for the next one"
+    return (
+        f"which is how long it takes at least; that the device would wait {idle} for them is hidden where it begins "
+        f"late what was launched in time, for {milliseconds(late_ms)}, as where another process has it, and what is "
+        "saved here is with that left"
+    )
 
 
 def _name_ranks(timeline: Timeline, launching: Launching) -> list[str]:
@@ -248,6 +267,17 @@ def _launching_ms(timeline: Timeline) -> float:
     launch, commands = bubbles.launch[counts], np.flatnonzero(calls.do(COMMANDS))
     before = commands[np.maximum(np.searchsorted(commands, launch) - 1, 0)]
     return int((calls.end[launch] - calls.end[before]).sum()) * 1e-6 / max(len(timeline.steps), 1)
+
+
+def _in_a_row_ms(timeline: Timeline) -> float:
+    """Milliseconds a step that the host takes for all launches that come right after another command, each from the end
+    of that one."""
+    calls, steps = timeline.calls, timeline.steps
+    launch = np.flatnonzero(calls.do(["launch"]) & ((step_of(steps, calls.ts) >= 0) | (len(steps) == 0)))
+    launch = launch[are_launched_in_a_row(launch, calls, timeline.ops)]
+    commands = np.flatnonzero(calls.do(COMMANDS))
+    before = commands[np.maximum(np.searchsorted(commands, launch) - 1, 0)]
+    return int(np.maximum(calls.end[launch] - calls.end[before], 0).sum()) * 1e-6 / max(len(steps), 1)
 
 
 def _bare_share(timeline: Timeline) -> float:
