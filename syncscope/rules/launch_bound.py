@@ -137,7 +137,7 @@ class LaunchBound(RankRule):
         per, many = ("a step" if steps else "in all"), max(steps, 1)
         host, run, idle = (milliseconds(ms) for ms in (host_ms, launching.busy_ns * 1e-6 / many, idle_ms))
         launches = f"{launching.launches / many:,.0f} launches that run for {run}"
-        behind = f"the host takes {host} {per} for {launches}, {_waits(pace.late_ms, idle)}"
+        behind = f"the host takes {host} {per} for {launches}, {_waits(pace.late_ms, idle, steps)}"
         delay = launching.delay_ns
         queue = f"half begin within {milliseconds(delay * 1e-6)} of being launched; " if delay >= 0 else ""
         bare = timeline.step_figures.bare_ms
@@ -222,14 +222,14 @@ def _find_pace(timeline: Timeline) -> _Pace | None:
 LAUNCHING, LATENCY = CAUSES.index("launching"), CAUSES.index("launch latency")
 
 
-def _waits(late_ms: float, idle: str) -> str:
+def _waits(late_ms: float, idle: str, steps: int) -> str:
     """That the device waits for launches, or what hides it."""
     if not late_ms:
         return f"so the device waits {idle} for the next one"
     return (
-        f"which is how long it takes at least; that the device would wait {idle} for them is hidden where it begins "
-        f"late what was launched in time, for {milliseconds(late_ms)}, as where another process has it, and what is "
-        "saved here is with that left"
+        f"which {'a step takes' if steps else 'they take'} at least; that the device would wait {idle} for them is "
+        f"hidden where it begins late what was launched in time, for {milliseconds(late_ms)}, as where another process "
+        "has it, and what is saved here is with that left"
     )
 
 

@@ -126,7 +126,7 @@ def test_a_launch_bound_loop_is_found_though_the_device_begins_late(tmp_path: Pa
     )
     found = launch_bound(hidden)
     assert "so the device waits" in alone.message and "begins late" not in alone.message
-    assert "which is how long it takes at least" in found.message and "begins late what was launched" in found.message
+    assert "which a step takes at least" in found.message and "begins late what was launched" in found.message
     assert (found.count, found.fix) == (alone.count, alone.fix)
     assert why_unchecked(hidden, "LCH501") == []
 
