@@ -108,6 +108,16 @@ def test_a_device_that_begins_late_again_and_again_is_told_as_one_that_another_h
     assert "begins late" not in known and "other processes used the device too" in known
 
 
+def test_what_may_wait_for_another_stream_is_not_told_as_that(tmp_path: Path) -> None:
+    document = in_slices(recorded(), 200, 600)
+    last = max((event for event in document["traceEvents"] if event.get("cat") == "kernel"), key=lambda one: one["ts"])
+    last["tid"] = last["args"]["stream"] = 99
+    made = report(tmp_path, document, None)
+    message, fix = starved(made)
+    assert "begins late" not in message and fix.startswith("Do not trust this part")
+    assert "LCH501" not in rules(made)
+
+
 def test_other_causes_of_idle_time_keep_their_fix(tmp_path: Path) -> None:
     alone, shared = (starved(report(tmp_path, recorded(), others)) for others in (None, 2))
     assert alone[1] == shared[1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from syncscope.schema.numbers import milliseconds
 from syncscope.timeline import Timeline
+from syncscope.trace.sets import different
 
 LATE = "late"
 """Stands for a device that does so for most of the idle time that nothing else explains."""
@@ -18,10 +19,18 @@ MOST = 0.5
 """For how much of what nothing explains, to be what is said of that."""
 
 
+def runs_on_one_stream(timeline: Timeline) -> bool:
+    """Whether one stream ran on the device, and no collective, so that nothing there waits for something else."""
+    return len(different(timeline.on_device.stream)) == 1 and not len(timeline.collectives)
+
+
 def find_late_ms(timeline: Timeline) -> float:
-    """Milliseconds a step (in all, without steps) for which the device is late, 0 where that is seldom or little."""
+    """Milliseconds a step (in all, without steps) for which the device is late, 0 where that is seldom or little, or
+    may be the wait for another stream or rank."""
     late, span = timeline.bubbles.late, timeline.span
-    if span is None or (late > 0).sum() < LEAST_TIMES or late.sum() < LEAST_SHARE * (span[1] - span[0]):
+    if span is None or not runs_on_one_stream(timeline):
+        return 0.0
+    if (late > 0).sum() < LEAST_TIMES or late.sum() < LEAST_SHARE * (span[1] - span[0]):
         return 0.0
     return float(late.sum()) * 1e-6 / max(len(timeline.steps), 1)
 
