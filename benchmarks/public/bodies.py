@@ -101,10 +101,24 @@ def make_binary_digits(folder: Path) -> None:
     np.savez(folder / "digits.npz", train_data=pictures[:2500], valid_data=pictures[2500:])
 
 
+def make_small_molecules(folder: Path) -> None:
+    """QM9's files: the place and the charge of each atom of a molecule, no atoms behind its last."""
+    rng = np.random.default_rng(85)
+    folder.mkdir()
+    for split, size in (("train", 2560), ("valid", 512), ("test", 512)):
+        atoms = rng.integers(12, 26, size)
+        there = np.arange(29) < atoms[:, None]
+        places = rng.normal(size=(size, 29, 3)) * 1.5
+        charges = rng.choice([1, 6, 7, 8, 9], (size, 29), p=[0.5, 0.35, 0.05, 0.09, 0.01])
+        np.savez(folder / f"{split}.npz", num_atoms=atoms, charges=charges * there, positions=places * there[..., None],
+                 index=np.arange(size), homo=rng.normal(size=size))  # fmt: skip
+
+
 BODIES: dict[str, Callable[[Path], None]] = {
     "events": make_events,
     "bodies": make_bodies,
     "chains": make_chains,
     "shapes": make_shapes,
     "binary_digits": make_binary_digits,
+    "small_molecules": make_small_molecules,
 }

@@ -17,11 +17,13 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.public.bodies import BODIES
+from benchmarks.public.choices import CHOICES
 from benchmarks.public.formats import FORMATS, make_scene
 from benchmarks.public.graphs import GRAPHS
 from benchmarks.public.models import (
     make_checkpoint,
     make_crnn,
+    make_designer,
     make_font,
     make_gpt2_weights,
     make_hub_home,
@@ -36,9 +38,11 @@ from benchmarks.public.models import (
 )  # fmt: skip
 from benchmarks.public.pictures import write_picture
 from benchmarks.public.records import RECORDS
+from benchmarks.public.scenes import SCENES
 from benchmarks.public.sequences import SEQUENCES
 from benchmarks.public.signals import SIGNALS
 from benchmarks.public.substitutes import SUBSTITUTES
+from benchmarks.public.visits import VISITS
 
 LETTERS = 65
 """Size of the alphabet of the character models."""
@@ -324,12 +328,13 @@ MAKERS: dict[str, Callable[[Path], None]] = {
     "bees": make_bees,
     "texts": make_texts,
     "ett": make_ett,
-    **BODIES, **FORMATS, **GRAPHS, **RECORDS, **SEQUENCES, **SIGNALS, **SUBSTITUTES,
+    **BODIES, **CHOICES, **FORMATS, **GRAPHS, **RECORDS, **SCENES, **SEQUENCES, **SIGNALS, **SUBSTITUTES, **VISITS,
 }  # fmt: skip
 
 FROM_PROGRAMS: dict[str, Callable[[Path, Path], None]] = {
     "checkpoint": make_checkpoint,
     "crnn": make_crnn,
+    "designer": make_designer,
     "gpt2_weights": make_gpt2_weights,
     "sam": make_sam,
     "scene": make_scene,

@@ -162,6 +162,20 @@ def make_crnn(folder: Path, programs: Path) -> None:
     torch.save(weights, folder / "crnn_synth90k.pt")
 
 
+def make_designer(folder: Path, programs: Path) -> None:
+    """ProteinMPNN's model with random weights."""
+    import torch
+
+    sys.path.insert(0, str(programs / "ProteinMPNN"))
+    from protein_mpnn_utils import ProteinMPNN  # type: ignore[import-not-found]
+
+    folder.mkdir()
+    torch.manual_seed(83)
+    model = ProteinMPNN(num_letters=21, node_features=128, edge_features=128, hidden_dim=128, k_neighbors=48)
+    content = {"num_edges": 48, "noise_level": 0.2, "model_state_dict": model.state_dict()}
+    torch.save(content, folder / "v_48_020.pt")
+
+
 def make_gpt2_weights(folder: Path, programs: Path) -> None:
     """GPT-2's smallest model with random weights, in half precision."""
     import torch

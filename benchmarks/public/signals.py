@@ -39,22 +39,43 @@ def make_spectra(folder: Path) -> None:
     (folder / "train.pkl").write_bytes(pickle.dumps(speakers))
 
 
+def write_sound(file: Path, samples: np.ndarray) -> None:
+    with wave.open(str(file), "wb") as out:
+        out.setnchannels(1)
+        out.setsampwidth(2)
+        out.setframerate(22_050)
+        out.writeframes(samples.astype("<i2").tobytes())
+
+
 def make_utterances(folder: Path) -> None:
     """Short sounds, and beside each its spectrogram."""
     rng = np.random.default_rng(72)
     folder.mkdir()
     for number in range(640):
         file = folder / f"{number}.wav"
-        with wave.open(str(file), "wb") as out:
-            out.setnchannels(1)
-            out.setsampwidth(2)
-            out.setframerate(22_050)
-            out.writeframes((rng.normal(size=20_480) * 3000).astype("<i2").tobytes())
+        write_sound(file, rng.normal(size=20_480) * 3000)
         np.save(folder / f"{file.name}.spec.npy", rng.random((80, 80)).astype(np.float32))
+
+
+def make_readings(folder: Path) -> None:
+    """Sounds of a second and more, and a line of words for each: LJ Speech's own lists."""
+    rng = np.random.default_rng(73)
+    words = [("the", "of", "and", "in", "was"), ("prison", "room", "yard", "wall", "street")]
+    for split, size in (("train", 96), ("val", 24)):
+        (folder / split).mkdir(parents=True)
+        lines = []
+        for number in range(size):
+            file = folder / split / f"{number}.wav"
+            length = int(rng.integers(22_050, 33_000))
+            write_sound(file, rng.normal(size=length) * 3000)
+            said = " ".join(str(rng.choice(words[place % 2])) for place in range(length // 3500))
+            lines.append(f"{file.resolve()}|{said}, {int(rng.integers(2, 90))}.\n")
+        (folder / f"{split}.txt").write_text("".join(lines))
 
 
 SIGNALS: dict[str, Callable[[Path], None]] = {
     "road": make_road,
     "spectra": make_spectra,
     "utterances": make_utterances,
+    "readings": make_readings,
 }

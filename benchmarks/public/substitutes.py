@@ -67,7 +67,15 @@ def make_old_gym(folder: Path) -> None:
         "    def step(self, action):\n        state, reward, ended, cut, info = self.new.step(action)\n"
         "        return state, reward, ended or cut, info\n\n"
         "    def close(self):\n        self.new.close()\n\n\n"
-        "make = Environment\n"
+        "make = Env = Environment\n\n\n"
+        "class Wrapper:\n    def __init__(self, env):\n        self.env = env\n\n"
+        "    def __getattr__(self, name):\n        return getattr(self.__dict__['env'], name)\n\n\n"
+        "class TransformObservation(Wrapper):\n    def __init__(self, env, change):\n"
+        "        super().__init__(env)\n        self.change = change\n\n"
+        "    def reset(self):\n        return self.change(self.env.reset())\n\n"
+        "    def step(self, action):\n        state, *others = self.env.step(action)\n"
+        "        return self.change(state), *others\n\n\n"
+        "class wrappers:\n    TransformObservation = TransformObservation\n"
     )
 
 
@@ -140,6 +148,90 @@ def make_no_bert(folder: Path) -> None:
     (folder / "transformers/modeling_bert.py").write_text("BertPooler = BertSelfAttention = None\n")
 
 
+def make_old_speech(folder: Path) -> None:
+    """As much of TensorFlow 1, librosa, matplotlib and NumPy as an old program of speech uses; figures are black."""
+    for name in ("tensorflow", "librosa", "matplotlib"):
+        (folder / name).mkdir(parents=True)
+    (folder / "tensorflow/__init__.py").write_text(
+        "from tensorboard.compat.tensorflow_stub import *  # for the writer of torch.utils.tensorboard\n"
+        "from tensorboard.compat.tensorflow_stub import io\n\n\n"
+        "class logging:\n    info = print\n\n\n"
+        "class HParams:\n    def __init__(self, **values):\n        vars(self).update(values)\n\n"
+        "    def parse(self, text):\n        for name, value in (one.split('=') for one in text.split(',')):\n"
+        "            setattr(self, name, type(getattr(self, name))(value))\n\n"
+        "    def values(self):\n        return vars(self)\n\n\n"
+        "class contrib:\n    class training:\n        HParams = HParams\n"
+    )
+    (folder / "librosa/__init__.py").write_text("")
+    (folder / "librosa/util.py").write_text(
+        "import numpy\n\n\n"
+        "def pad_center(data, size):\n    left = (size - len(data)) // 2\n"
+        "    return numpy.pad(data, (left, size - len(data) - left))\n\n\n"
+        "def tiny(data):\n    return numpy.finfo(data.dtype).tiny\n"
+    )
+    (folder / "librosa/filters.py").write_text(
+        "import numpy\n\n\n"
+        "def mel(rate, size, bands, low, high):\n"
+        "    ends = 700 * (10 ** (numpy.linspace(*(2595 * numpy.log10(1 + numpy.array([low, high]) / 700)),"
+        " bands + 2) / 2595) - 1)\n"
+        "    up = (numpy.linspace(0, rate / 2, size // 2 + 1) - ends[:-1, None]) / numpy.diff(ends)[:, None]\n"
+        "    down = 1 - up[1:]\n"
+        "    return numpy.maximum(0, numpy.minimum(up[:-1], down)).astype('float32')\n"
+    )
+    (folder / "matplotlib/__init__.py").write_text(
+        "import numpy\n\n\n"
+        "def use(name):\n    numpy.fromstring = lambda data, dtype, sep: numpy.frombuffer(data, dtype)\n"
+    )
+    (folder / "matplotlib/pylab.py").write_text(
+        "class Figure:\n    def tostring_rgb(self):\n        return bytes(3 * 60 * 40)\n\n"
+        "    def get_width_height(self):\n        return 60, 40\n\n"
+        "    def __getattr__(self, name):\n        return self\n\n"
+        "    def __call__(self, *args, **options):\n        return self\n\n\n"
+        "def subplots(**options):\n    return Figure(), Figure()\n\n\n"
+        "xlabel = ylabel = tight_layout = close = colorbar = Figure()\n"
+    )
+
+
+def make_no_atari(folder: Path) -> None:
+    """As much of gymnasium and ale_py as a program imports that plays nothing."""
+    folder.mkdir()
+    (folder / "ale_py.py").write_text("")
+    (folder / "gymnasium.py").write_text("spaces = None\n")
+
+
+def make_no_films(folder: Path) -> None:
+    """As much of imageio and kornia as a program of views of a scene uses: pictures are kept, films are not."""
+    folder.mkdir()
+    (folder / "imageio.py").write_text(
+        "from PIL import Image\n\n\n"
+        "def imwrite(name, picture):\n    Image.fromarray(picture).save(name)\n\n\n"
+        "def mimwrite(name, pictures, **options):\n    pass\n"
+    )
+    (folder / "kornia.py").write_text(
+        "import torch\n\n\n"
+        "def create_meshgrid(height, width, normalized_coordinates=True):\n"
+        "    assert not normalized_coordinates\n"
+        "    rows, columns = torch.meshgrid(torch.arange(height), torch.arange(width), indexing='ij')\n"
+        "    return torch.stack([columns, rows], dim=-1)[None].float()\n"
+    )
+
+
+def make_few_augmentations(folder: Path) -> None:
+    """As much of albumentations as a program uses that only resizes its pictures."""
+    folder.mkdir()
+    (folder / "albumentations.py").write_text(
+        "import cv2\nimport numpy\n\n\n"
+        "class Compose:\n    def __init__(self, steps):\n        self.steps = steps\n\n"
+        "    def __call__(self, image):\n        for step in self.steps:\n            image = step(image)\n"
+        "        return {'image': image}\n\n\n"
+        "class Resize:\n    def __init__(self, height, width, **options):\n        self.size = width, height\n\n"
+        "    def __call__(self, image):\n        return cv2.resize(image, self.size)\n\n\n"
+        "class Normalize:\n    def __init__(self, max_pixel_value, **options):\n        self.most = max_pixel_value\n\n"
+        "    def __call__(self, image):\n        mean, deviation = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)\n"
+        "        return ((image / self.most - mean) / deviation).astype(numpy.float32)\n"
+    )
+
+
 SUBSTITUTES: dict[str, Callable[[Path], None]] = {
     "byte_tokenizer": make_byte_tokenizer,
     "one_process": make_one_process,
@@ -153,4 +245,8 @@ SUBSTITUTES: dict[str, Callable[[Path], None]] = {
     "wave_reader": make_wave_reader,
     "few_callbacks": make_few_callbacks,
     "no_bert": make_no_bert,
+    "old_speech": make_old_speech,
+    "no_atari": make_no_atari,
+    "no_films": make_no_films,
+    "few_augmentations": make_few_augmentations,
 }

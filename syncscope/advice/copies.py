@@ -22,17 +22,6 @@ READ_IN_INFERENCE = Advice(
 )
 """For a value that is read where nothing is trained."""
 
-IN_A_ROW = "in-a-row"
-"""Stands for values that are read one after the other, with nothing launched between them."""
-
-READ_AT_ONCE = Advice(
-    IN_A_ROW,
-    "Stack what is read in a row and read it at once, which waits once for all; at best a step later, behind an event.",
-    before="counts = [count.item() for count in counts]",
-    after="counts = torch.stack(counts).tolist()   # one wait",
-)
-"""For many values that are read one after the other."""
-
 READ = Advice(
     "",
     "Keep it on the device (sum loss.detach()) and read it every so many steps, or copy it with .to('cpu', "
@@ -45,6 +34,26 @@ READ = Advice(
     """,
 )
 """For a value that is read."""
+
+READ_MANY = "read-many"
+"""Stands for a line that reads many values a step, or one after the other with nothing launched between them."""
+
+READ_TOGETHER = Advice(
+    READ_MANY,
+    "Bring all its values to the host at once, before the loop (values = x.tolist(), or torch.stack(them).tolist() "
+    "where each is a tensor), or work with them on the device and read one result: it reads many, and each is a wait "
+    "of its own. What only counts is a Python number.",
+    before="""
+    for i in range(n):
+        weights.append(1 / int(lengths[i]))
+    """,
+    after="""
+    lengths = lengths.tolist()     # one wait for all
+    for i in range(n):
+        weights.append(1 / lengths[i])
+    """,
+)
+"""For values that are read one by one, in a loop."""
 
 STACK = Advice(
     "",
@@ -154,8 +163,8 @@ NO_BATCH = "no-batch"
 
 SMALL_TO_DEVICE = Advice(
     NO_BATCH,
-    "Make it on the device, or copy it once outside the loop; what changes goes through pinned memory, a buffer made "
-    "once, with non_blocking=True.",
+    "Make it on the device, copy it once outside the loop where it stays the same, and else copy it from pinned "
+    "memory, a buffer made once, with non_blocking=True.",
     before="""
     for x in batches:
         y = model(x, torch.from_numpy(scales).to('cuda'))
@@ -231,10 +240,11 @@ INDEX = Advice(
 )
 """For an index on the host, or a list of Python, which is copied to the device each time."""
 
+INDEXED: Section = (INDEX, replace(INDEX, when="[] aten::copy_ HtoD"))
+
 COPIES: Section = (
     TO_HOST_IN_BACKWARD,
-    INDEX,
-    replace(INDEX, when="[] aten::copy_ HtoD"),
+    *INDEXED,
     TOGETHER_TO_HOST,
     replace(STACK, when="many"),
 )

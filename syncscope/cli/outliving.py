@@ -39,7 +39,16 @@ def _only_executors_are_told() -> bool:
 
 
 def _module_of(call: Any) -> str:
-    return str(getattr(getattr(call, "func", call), "__module__", ""))
+    """The module of the function that ``threading`` calls: in a ``partial``, since Python 3.12 in a closure."""
+    cells = dict(
+        zip(
+            getattr(getattr(call, "__code__", None), "co_freevars", ()),
+            getattr(call, "__closure__", None) or (),
+            strict=True,
+        )
+    )
+    called = cells["func"].cell_contents if "func" in cells else getattr(call, "func", call)
+    return str(getattr(called, "__module__", ""))
 
 
 def _threads_of(module: str) -> list[Any]:

@@ -40,6 +40,8 @@ kept, 0.2 % of this time, and the time to copy what windows recorded."""
 TICK_SECONDS = 0.5
 LONGEST_TICK_SECONDS = 1.0
 """Between two ticks, however much of the time they take."""
+LONG_NS = 5_000_000_000
+"""A run that used CUDA for so long and has no steps says why."""
 MOST_SHARE = 0.002
 """Of the time may go into ticks, and as much into what is said meanwhile."""
 
@@ -255,6 +257,7 @@ class RunCount:
                 counter.tally.compiling = self.compiling.is_at_work
                 counter.open()
                 self.counter = counter
+                self.signals.hear_waits(lambda: counter.tally.warned.count)
             self.compiling.open(self._torch)
         except Exception as error:
             self.notes.append(f"The run is not counted ({type(error).__name__}: {error}).")
@@ -272,6 +275,7 @@ class RunCount:
             self.counter.tick()
         if self.signals is not None:
             self.signals.look_wider()
+            self.signals.look_for_loops()
         self.on_tick()
         self.stacks.resolve()  # what is new since the last time, so that a state need not wait for all of it
         now = time.perf_counter_ns()
@@ -302,7 +306,10 @@ class RunCount:
     def _detach_signals(self) -> None:
         if self.signals is not None:  # after the counter: both replace the same methods of PyTorch
             self.signals.detach()
-            self.notes += [note for note in (self.signals.failure, self.signals.note) if note]
+            waited = self.counter is not None and bool(self.counter.waits())
+            long = self._time_ns() >= LONG_NS and not self._by_time
+            without_steps = self.signals.note_without_steps if waited and long else None
+            self.notes += [note for note in (self.signals.failure, self.signals.note, without_steps) if note]
 
     def _leave_device(self) -> None:
         if self._device is not None:

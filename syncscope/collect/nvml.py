@@ -21,7 +21,8 @@ from syncscope.collect.gpu import pci_bus_id
 from syncscope.collect.relatives import count_children, is_of_this_run
 
 PATIENCE_S = 0.5
-"""NVML answers in milliseconds. One that takes longer hangs with its driver, and is not asked again."""
+"""NVML answers in milliseconds. One that takes longer hangs with its driver, or while other processes open the GPU. It
+is asked nothing more until it has answered."""
 
 PATIENCE_OPENING_S = 2.0
 """It also loads its library, and looks at all GPUs of the machine."""
@@ -48,6 +49,8 @@ class DeviceWatch:
         self._handles: dict[int, Any] = {}
         self._most: dict[int, int] = {}
         self._device: int | None = None
+        self._late: tuple[int, Question] | None = None
+        """A question that was not answered in time, and the device that it is about."""
 
     def open(self, torch: Any) -> None:
         """Find NVML and look for the first time. CUDA is initialised."""
@@ -62,7 +65,7 @@ class DeviceWatch:
         """Leave NVML. ``others`` stays."""
         nvml, self._nvml, self._torch = self._nvml, None, None
         self._handles.clear()
-        if nvml is not None:
+        if nvml is not None and self._late is None:
             ask_in_time(nvml.nvmlShutdown, PATIENCE_S)
 
     @property
@@ -75,11 +78,18 @@ class DeviceWatch:
         if device is None:
             return
         self._device = device
-        answered, found = ask_in_time(lambda: self._count(device), patience_s)
-        if not answered:
+        if self._late is None:
+            about, question = device, Question(lambda: self._count(device))
+        else:
+            (about, question), patience_s = self._late, 0.0
+        if not question.is_over(patience_s):
+            self._late = about, question
+            return
+        self._late = None
+        if not question.answer:
             self._torch = self._nvml = None  # never again
-        elif found is not None:
-            self._most[device] = max(found, self._most.get(device, 0))
+        elif (found := question.answer[0]) is not None:
+            self._most[about] = max(found, self._most.get(about, 0))
 
     def _count(self, device: int) -> int | None:
         if self._nvml is None:
@@ -156,22 +166,35 @@ def current_device(torch: Any) -> int | None:
 
 
 def ask_in_time(question: Callable[[], Any], patience_s: float) -> tuple[bool, Any]:
-    """Whether an answer came in time, and the answer. It is asked on a thread that no list of Python's has."""
-    answer: list[Any] = []
-    done = _thread.allocate_lock()
-    done.acquire()
+    """Whether an answer came in time, and the answer."""
+    asked = Question(question)
+    return (True, asked.answer[0]) if asked.is_over(patience_s) and asked.answer else (False, None)
 
-    def ask() -> None:
+
+class Question:
+    """Is asked on a thread that no list of Python's has. ``answer`` stays empty where it raises."""
+
+    def __init__(self, question: Callable[[], Any]) -> None:
+        self._question = question
+        self.answer: list[Any] = []
+        self._done = _thread.allocate_lock()
+        self._done.acquire()
         try:
-            answer.append(question())
+            _thread.start_new_thread(self._ask, ())
+        except RuntimeError:  # no more threads, or the interpreter ends
+            self._done.release()
+
+    def _ask(self) -> None:
+        try:
+            self.answer.append(self._question())
         except BaseException:  # no NVML, or it refuses: it does not matter why
             pass
         finally:
-            done.release()
+            self._done.release()
 
-    try:
-        _thread.start_new_thread(ask, ())
-    except RuntimeError:  # no more threads, or the interpreter ends
-        return False, None
-    in_time = done.acquire(timeout=patience_s)
-    return (True, answer[0]) if in_time and answer else (False, None)
+    def is_over(self, patience_s: float) -> bool:
+        """Whether it was answered, or was refused, within so long from now."""
+        over = self._done.acquire(timeout=patience_s)
+        if over:
+            self._done.release()
+        return over

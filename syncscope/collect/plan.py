@@ -46,12 +46,14 @@ class Plan:
         """The steps that a program has at least when the timed window is over."""
         return self.warmup + self.bare + self.steps
 
-    def early(self) -> Plan:
-        """A short window that nearly every program reaches. The windows of the plan itself replace it."""
+    def early(self, *, of_few: bool = False) -> Plan:
+        """A short window that nearly every program reaches. The windows of the plan itself replace it. ``of_few``: the
+        steps are so long that there may be few of them."""
+        warmup, bare = (0, 1) if of_few else (1, 2)
         return replace(
             self,
-            warmup=min(1, self.warmup), bare=min(2, self.bare), steps=min(2, self.steps), attribution=0, hazards=0,
-            bare_seconds=0.0, settle=0,
+            warmup=min(warmup, self.warmup), bare=min(bare, self.bare), steps=min(2, self.steps), attribution=0,
+            hazards=0, bare_seconds=0.0, settle=0,
         )  # fmt: skip
 
     def again(self) -> Plan:

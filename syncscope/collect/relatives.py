@@ -5,11 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 RENDEZVOUS = ("MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE")
 """Environment variables that launchers of several ranks set to the same values for all ranks of a run."""
 
 MOST_ANCESTORS = 64
+
+
+def several_ranks(torch: Any) -> bool:
+    """Whether this process is one of several ranks."""
+    distributed = getattr(torch, "distributed", None)
+    return bool(distributed is not None and distributed.is_available() and distributed.is_initialized())
 
 
 def is_of_this_run(pid: int, variables: Sequence[str] = ()) -> bool:

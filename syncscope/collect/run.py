@@ -41,7 +41,7 @@ def load_script(path: str) -> tuple[ModuleType, CodeType]:
         __builtins__=__builtins__,
         __cached__=None,
         __loader__=SourceFileLoader("__main__", absolute),
-        __annotations__={},
+        **_annotations(),
     )
     _set_first_path(os.path.dirname(os.path.realpath(path)))
     sys.argv[0] = path
@@ -69,12 +69,17 @@ def load_module(name: str) -> tuple[ModuleType, CodeType]:
         __builtins__=__builtins__,
         __cached__=spec.cached,
         __loader__=loader,
-        __annotations__={},
+        **_annotations(),
         __package__=spec.parent,
         __spec__=spec,
     )
     sys.argv[0] = str(spec.origin)
     return module, code
+
+
+def _annotations() -> dict[str, Any]:
+    """What Python gives a script's module for its annotations. From 3.14 on it makes them when they are asked for."""
+    return {} if sys.version_info >= (3, 14) else {"__annotations__": {}}
 
 
 def _set_first_path(folder: str) -> None:

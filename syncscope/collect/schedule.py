@@ -45,6 +45,9 @@ STOP_AFTER_S = 10.0
 LONG_ENOUGH_S = 1.0
 """A bare window that lasted this many seconds and whose median is known is not followed by another."""
 
+LONG_STEP_NS = 1_000_000_000
+"""A program may make just a few steps as long as this."""
+
 STEPPED_KINDS = ("train", "evaluate", "generate", "rollout", "other")
 
 
@@ -192,7 +195,7 @@ class Schedule:
     def _begin(self, phase: Phase) -> _Take:
         plan = self._plan
         plans = [plan]
-        early = plan.early()
+        early = plan.early(of_few=phase.time_ns > LONG_STEP_NS * phase.steps)
         if 2 * early.least_steps > plan.least_steps:  # nearly as short: its steps, and no more of others
             plans = [replace(plan, settle=min(plan.settle, plan.least_steps))]
         elif phase.kind == "train" or not self._takes:

@@ -9,6 +9,7 @@ from typing import Any
 
 from syncscope.collect.bare.window import settle
 from syncscope.collect.recorded import Recorded
+from syncscope.collect.relatives import several_ranks
 
 SETTLE_S = 3.0
 """Seconds that may pass before a window is timed, until the program is as it was: Kineto keeps what it sees meanwhile,
@@ -18,12 +19,6 @@ RANKS_STEPS = 8
 """Steps that pass instead where several ranks run: all of them must record the same steps."""
 
 Steps = Generator[None, None, None]
-
-
-def several_ranks(torch: Any) -> bool:
-    """Whether this process is one of several ranks."""
-    distributed = getattr(torch, "distributed", None)
-    return bool(distributed is not None and distributed.is_available() and distributed.is_initialized())
 
 
 def pass_settling_steps(

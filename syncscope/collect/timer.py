@@ -16,6 +16,7 @@ _HERE = os.path.dirname(__file__)
 
 HOOKS = (
     str(warnings.__file__),
+    os.path.join(os.path.dirname(str(warnings.__file__)), "_py_warnings.py"),  # since Python 3.14
     *(os.path.join(_HERE, folder, "") for folder in ("bare", "count", "phases", "sites")),
     *(os.path.join(_HERE, f"{name}.py") for name in ("collector", "counting", "schedule", "windows", "profiler")),
 )

@@ -25,7 +25,8 @@ from syncscope.collect.phases.signals import Signals
 from syncscope.collect.plan import Plan
 from syncscope.collect.profiler import KinetoWindow
 from syncscope.collect.recorded import Census, NoCensus, Recorded, Window
-from syncscope.collect.settling import Steps, pass_settling_steps, several_ranks
+from syncscope.collect.relatives import several_ranks
+from syncscope.collect.settling import Steps, pass_settling_steps
 from syncscope.collect.sites.recorder import SiteRecorder
 from syncscope.collect.sites.stacks import Stacks
 from syncscope.collect.sites.sync_debug import sync_debug_mode

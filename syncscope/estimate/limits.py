@@ -28,7 +28,7 @@ from syncscope.timeline.calls import COMMANDS
 from syncscope.timeline.intervals import Ints, Union
 from syncscope.timeline.late_peers import find_transfers, mostly_wait
 from syncscope.timeline.row_groups import group_rows
-from syncscope.timeline.tables import Waits
+from syncscope.timeline.tables import Activities, Waits
 from syncscope.timeline.waits import is_wait
 
 OF_WAITS = (
@@ -104,9 +104,17 @@ def find_left(timeline: Timeline) -> float | None:
 
 
 def find_computed(timeline: Timeline) -> float:
-    """Milliseconds a step for which a device that computes one kernel at a time computes, whatever the host does; 0
-    where kernels run side by side."""
-    return 0.0 if timeline.overlap is None or _computes_side_by_side(timeline) else timeline.overlap.compute_ms
+    """Milliseconds a step for which the device computes, whatever the host does: where kernels run side by side, and
+    more of them may, what the busiest stream does."""
+    if timeline.overlap is None:
+        return 0.0
+    if not _computes_side_by_side(timeline):
+        return timeline.overlap.compute_ms
+    kernels, span = _computing(timeline), timeline.span
+    if span is None:
+        return 0.0
+    busiest = max(_covered_ns(kernels.take(kernels.stream == stream), span) for stream in np.unique(kernels.stream))
+    return busiest * 1e-6 / max(len(timeline.steps), 1)
 
 
 def is_first_pass(timeline: Timeline, hits: Sequence[Hit]) -> bool:
@@ -257,12 +265,23 @@ def _left_to_fill_ms(timeline: Timeline, since: int | None = None) -> float:
 
 def _computes_side_by_side(timeline: Timeline) -> bool:
     """Whether kernels run beside others, by more than what the rows of those that follow each other overlap."""
-    every = timeline.on_device
-    kernels = every.take((every.kind == "kernel") & (every.collective == ""))
-    kernels = kernels.take(np.argsort(kernels.ts, kind="stable"))
+    kernels = _computing(timeline)
     before = np.maximum.accumulate(np.append(0, kernels.end))[:-1]
     beside = np.clip(before - kernels.ts, 0, kernels.dur)
     return int(beside[beside > TOUCHING_NS].sum()) > SIDE_BY_SIDE * int(kernels.dur.sum())
+
+
+def _computing(timeline: Timeline) -> Activities:
+    """The kernels of the recorded steps that are no collectives, as they begin."""
+    every = timeline.on_device
+    kernels = every.take((every.kind == "kernel") & (every.collective == ""))
+    return kernels.take(np.argsort(kernels.ts, kind="stable"))
+
+
+def _covered_ns(kernels: Activities, span: tuple[int, int]) -> int:
+    """The time of ``span`` in which one of them runs at least."""
+    before = np.maximum.accumulate(np.append(span[0], kernels.end))[:-1]
+    return int(np.clip(np.minimum(kernels.end, span[1]) - np.maximum(kernels.ts, before), 0, None).sum())
 
 
 def _left_to_hide_ms(timeline: Timeline) -> float:

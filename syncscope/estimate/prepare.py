@@ -227,9 +227,10 @@ def _pack(value: Any) -> Any:
     return value.dtype.str, value.shape, value.tobytes()
 
 
-def _unpack(kind: type, packed: Any) -> Any:
-    """The value of class ``kind`` that was packed. Raises TypeError or ValueError where it is none."""
-    if issubclass(kind, Columns):
+def _unpack(kind: Any, packed: Any) -> Any:
+    """The value of class ``kind`` that was packed: of an array ``kind`` says the type of its elements, too, and is no
+    class. Raises TypeError or ValueError where it is none."""
+    if isinstance(kind, type) and issubclass(kind, Columns):
         return kind(**{name: _unpack(np.ndarray, column) for name, column in packed.items()})
     dtype, shape, data = packed
     array = np.frombuffer(data, dtype=np.dtype(dtype)).reshape(shape)

@@ -95,8 +95,8 @@ def estimate_savings(prepared: Prepared, peers: Sequence[Peer] = ()) -> Estimate
     asked = tuple(_answer_asked(prepared, savings.each[many + len(asks.besides) :]))
     replayed = _describe(prepared.replay, fitted, savings.limited)
     replayed = msgspec.structs.replace(replayed, before=before, step_ms=round(step_ms, 6), asked=asked)
-    left_ms = np.inf if prepared.left_ms is None else prepared.left_ms + changed_ms
-    every = reach_causes(join(tried, answers, limits, step_ms, left_ms), findings, step_ms)
+    left_ms = max(step_ms - prepared.computed_ms, 0.0) if prepared.left_ms is None else prepared.left_ms
+    every = reach_causes(join(tried, answers, limits, step_ms, left_ms + changed_ms), findings, step_ms)
     return Estimate(findings, every, replayed)
 
 

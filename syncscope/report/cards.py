@@ -1,4 +1,5 @@
-"""One place, one card: findings of several rules about the same copies at one place are shown together.
+"""One place, one card: findings of several rules about the same copies at one place are shown together, and so is the
+same line in several phases of a program, since one change mends it in all of them.
 
 Filters, counts and the JSON report stay by rule. Every output that shows findings to people groups them here.
 """
@@ -10,7 +11,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from syncscope.report.finding_phrases import group_alike
-from syncscope.schema.findings import BETWEEN_RANKS, RACES, Finding
+from syncscope.schema.findings import BETWEEN_RANKS, RACES, SEVERITIES, Finding, gain
 from syncscope.schema.report import Report
 
 
@@ -19,7 +20,8 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
 
     groups: tuple[tuple[Finding, ...], ...]
     """A group for each rule, the one that gains most first, or a late rank that holds the others for longer than that;
-    a group has the same finding of each trace, the heaviest first."""
+    where no gain is known, the most severe. A group has the same finding of each trace and phase, the heaviest
+    first."""
 
     @property
     def lead(self) -> Finding:
@@ -38,8 +40,16 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def traces(self) -> int:
-        """How many traces have it."""
-        return len({finding.trace for finding in self.findings})
+        """How many traces have it, of those of the phase that is shown."""
+        return len({finding.trace for finding in self.findings if finding.phase == self.lead.phase})
+
+    @property
+    def others(self) -> tuple[Finding, ...]:
+        """A finding of each other phase, the heaviest first."""
+        first: dict[str | None, Finding] = {}
+        for finding in self.findings:
+            first.setdefault(finding.phase, finding)
+        return tuple(finding for phase, finding in first.items() if phase != self.lead.phase)
 
 
 def make_cards(findings: Iterable[Finding]) -> list[Card]:
@@ -57,12 +67,48 @@ def make_cards(findings: Iterable[Finding]) -> list[Card]:
             cards.append(card)
             near.append(card)
         card.append(group)
-    return [Card(groups=tuple(map(tuple, _late_rank_first(card)))) for card in cards]
+    return [Card(groups=tuple(map(tuple, _in_order(card)))) for card in _join_phases(cards)]
 
 
-def _late_rank_first(card: list[list[Finding]]) -> list[list[Finding]]:
-    """The groups of a card, first those of a late rank that holds the others for longer than the first one gains at
-    most."""
+def _join_phases(cards: Iterable[list[list[Finding]]]) -> list[list[list[Finding]]]:
+    """The cards, those of the same line in other phases joined to the first one of it."""
+    joined: list[list[list[Finding]]] = []
+    known: dict[object, list[list[list[Finding]]]] = {}
+    for card in cards:
+        keys = [_across_phases(group[0]) for group in card if not _alone(group[0]) and group[0].site is not None]
+        phase = card[0][0].phase
+        like = (one for key in keys for one in known.get(key, ()))
+        first = next((one for one in like if all(found.phase != phase for group in one for found in group)), None)
+        if first is None:
+            joined.append(card)
+            first = card
+        else:
+            _add_phase(card, first)
+        for key in keys:
+            if first not in (mine := known.setdefault(key, [])):
+                mine.append(first)
+    return joined
+
+
+def _add_phase(card: list[list[Finding]], first: list[list[Finding]]) -> None:
+    """Add the groups of a card to those of the same rules in the ``first`` one."""
+    own = {_across_phases(group[0]): group for group in first}
+    for group in card:
+        if (mine := own.get(_across_phases(group[0]))) is not None:
+            mine.extend(group)
+        else:
+            first.append(group)
+
+
+def _across_phases(finding: Finding) -> object:
+    return finding.rule, finding.fingerprint, finding.status, finding.site, finding.at, finding.annotation
+
+
+def _in_order(card: list[list[Finding]]) -> list[list[Finding]]:
+    """The groups of a card: where the gain of none is known, the most severe first; then those of a late rank that
+    holds the others for longer than the first one gains at most."""
+    if all(gain(group[0]) is None for group in card):
+        card = sorted(card, key=lambda group: SEVERITIES.index(group[0].severity))
     most = card[0][0].saving_high_ms_per_step or 0.0
 
     def follows(group: list[Finding]) -> bool:

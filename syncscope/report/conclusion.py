@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from syncscope.report.cards import choose_findings, make_cards
+from syncscope.report.cards import Card, choose_findings, make_cards
 from syncscope.report.device_time import find_whole, share_of_cause, share_of_idle
 from syncscope.report.first_change import LEADS, Change, describe_change, describe_place
 from syncscope.report.impact import Gain, describe_impact, measure_all, measure_gain
@@ -22,7 +22,8 @@ from syncscope.report.recorded_part import describe_part
 from syncscope.report.runs import count_waits, holds_collectives_alone, is_counted_only, is_seldom, main_phase
 from syncscope.report.trace_phrases import label_by_number, label_cause, was_shared
 from syncscope.report.worth_phrases import LOW, find_step_ms, outlasts_recorded
-from syncscope.schema.findings import COMPILED, RACES, Finding, is_exposed
+from syncscope.schema.findings import COMPILED, NOTHING, RACES, Finding, gain, is_exposed
+from syncscope.schema.order import weigh
 from syncscope.schema.report import Report, TraceInfo
 from syncscope.schema.run import Run
 from syncscope.schema.verdict import Verdict
@@ -32,6 +33,10 @@ MOST_CAUSES = 3
 LEAST_SHARE = 0.01
 """Of the step: causes of idle time that take less are not named."""
 
+
+NEARLY_AS_MUCH = 0.5
+"""Of what a change without a line likely gains, of which only the most is known: a line whose saving is known comes
+first where it saves as much."""
 
 TOLD = ("wrong", "high", "medium")
 """Impacts of 1 % of the step and more, that of a race too."""
@@ -79,7 +84,7 @@ def conclude(report: Report, verdict: Verdict | None = None) -> Conclusion:
     if best is not None and verdict is None and _is_guess(best, report.traces[best.trace]):
         best = None
     trace = best.trace if best is not None else _idlest(report.traces)
-    changes = len(make_cards(one for one in found if not one.asks_for_more))
+    changes = _count_changes(make_cards(one for one in found if not one.asks_for_more))
     together = _measure_together(best, report, trace) if verdict is None and changes > 1 else None
     step = _describe_step(best, report.traces[trace], together, changes)
     step += _add_all(best, report, trace, changes) if verdict is None and changes > 1 and together is None else ""
@@ -133,9 +138,37 @@ def _best(found: Sequence[Finding], traces: Sequence[TraceInfo], *, seldom: bool
     impacts = [(finding, describe_impact(finding, traces[finding.trace]).level) for finding in found]
     if impacts and impacts[0][1] == "unknown" and impacts[0][0].severity != "note" and is_exposed(impacts[0][0]):
         return impacts[0][0]
-    known = next((one for one, level in impacts if level in TOLD and _can_begin(one)), None)
+    told = [one for one, level in impacts if level in TOLD and _can_begin(one)]
+    known = _prefer_line(told, traces)
     unknown = (finding for finding, level in impacts if level == "unknown" and _can_begin(finding))
     return known or next((finding for finding in unknown if seldom or not is_seldom(finding, traces)), None)
+
+
+def _prefer_line(told: Sequence[Finding], traces: Sequence[TraceInfo]) -> Finding | None:
+    """The first of findings whose gain is told. One of which only the most is known and no line comes behind one line
+    whose saving is known, and not much less than what the first likely gains."""
+    first = next(iter(told), None)
+    if first is None or first.site is not None or first.rule.startswith(RACES) or _is_known(first, traces):
+        return first
+    least = NEARLY_AS_MUCH * (gain(first) or 0.0) * weigh(first, traces)
+    lines = (one for one in told if one.site is not None and _is_known(one, traces))
+    return next((one for one in lines if (gain(one) or 0.0) * weigh(one, traces) >= least), first)
+
+
+def _is_known(finding: Finding, traces: Sequence[TraceInfo]) -> bool:
+    saved = measure_gain(finding, traces[finding.trace])
+    return saved is not None and saved.kind in ("known", "likely")
+
+
+def _count_changes(cards: Sequence[Card]) -> int:
+    """How many changes save something as far as it is known, or where that is one alone, how many there are: what is
+    unknown is in no sum."""
+
+    def saves(finding: Finding) -> bool:
+        return (finding.saving_high_ms_per_step or finding.saving_ms_per_step or 0.0) >= NOTHING
+
+    known = sum(any(map(saves, card.findings)) for card in cards)
+    return known if known > 1 else len(cards)
 
 
 def _can_begin(finding: Finding) -> bool:

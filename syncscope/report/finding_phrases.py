@@ -11,6 +11,8 @@ from syncscope.report.worth_phrases import describe_saving, find_step_of_run
 from syncscope.schema.findings import BETWEEN_RANKS, COMPILED, COUNTED, PACED, Finding, Frame
 from syncscope.schema.report import TraceInfo
 
+ENGINE, LIBRARY = ("_engine_run_backward", "run_backward"), "<"
+"""The functions of PyTorch from which a backward pass runs, and how files of libraries begin."""
 MUCH = 0.05
 """Of the step: what blocks the host or is exposed for longer is seen by whoever looks at the trace."""
 
@@ -33,14 +35,15 @@ def describe_cost(finding: Finding, traces: Sequence[TraceInfo]) -> str:
     return " · ".join(_describe(finding, traces, saving=True))
 
 
-def describe_occurrences(finding: Finding, traces: Sequence[TraceInfo]) -> str:
-    """``describe_cost`` without the saving; empty where nothing is known."""
-    return " · ".join(_describe(finding, traces, saving=False))
+def describe_occurrences(finding: Finding, traces: Sequence[TraceInfo], *, brief: bool = False) -> str:
+    """``describe_cost`` without the saving, and where that is ``brief`` without how it was sampled; empty where nothing
+    is known."""
+    return " · ".join(_describe(finding, traces, saving=False, brief=brief))
 
 
-def describe_often(finding: Finding, traces: Sequence[TraceInfo]) -> list[str]:
+def describe_often(finding: Finding, traces: Sequence[TraceInfo], *, brief: bool = False) -> list[str]:
     """How often it occurs, over the run where that is known, else in the recorded steps; nothing for idle time."""
-    often = describe_frequency(finding, traces)
+    often = describe_frequency(finding, traces, brief=brief)
     return [often] if often is not None else _often(finding)
 
 
@@ -59,8 +62,8 @@ def describe_much(finding: Finding, traces: Sequence[TraceInfo]) -> list[str]:
     return [f"{label} {milliseconds(ms)} ({percent(ms, whole or 0.0)})" for label, ms in much[:1]]
 
 
-def _describe(finding: Finding, traces: Sequence[TraceInfo], *, saving: bool) -> list[str]:
-    often, info = describe_frequency(finding, traces), traces[finding.trace]
+def _describe(finding: Finding, traces: Sequence[TraceInfo], *, saving: bool, brief: bool = False) -> list[str]:
+    often, info = describe_frequency(finding, traces, brief=brief), traces[finding.trace]
     if often is not None:
         return [often, *_cost_of_run(finding, info, saving)]
     if finding.per_step == 0:
@@ -87,8 +90,10 @@ def _often(finding: Finding) -> list[str]:
 
 
 def _label_stall(finding: Finding) -> str:
-    """What the host does while a finding holds it."""
-    return "compiling" if finding.site_source == COMPILED else "blocked"
+    """What the host does while a finding holds it. What was only counted was timed by its whole call."""
+    if finding.site_source == COMPILED:
+        return "compiling"
+    return "blocked at most" if finding.site_source == COUNTED else "blocked"
 
 
 def _label_exposed(finding: Finding) -> str:
@@ -159,6 +164,15 @@ def _cost_of_run(finding: Finding, info: TraceInfo, with_saving: bool) -> list[s
     following = [*(unit for unit, _ in facts), ""][1:]
     pairs = zip(facts, following, strict=True)
     return [text if unit in (after, "") else f"{text} {unit}" for (unit, text), after in pairs]
+
+
+def tells_more(finding: Finding) -> bool:
+    """Whether the innermost frame of a finding says more than its line: that of backward, from which the engine runs
+    all its ops, does not."""
+    at, site = finding.at, finding.site
+    if at is None or (site is not None and at.function in ENGINE and at.file.startswith(LIBRARY)):
+        return False
+    return site is None or (at.file, at.line, at.function) != (site.file, site.line, site.function)
 
 
 def format_place(finding: Finding) -> str:

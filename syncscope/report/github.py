@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
+from syncscope.report.card_phases import name_other_phases
 from syncscope.report.cards import Card, choose_findings, make_cards
 from syncscope.report.escape import command, command_property, terminal
 from syncscope.report.finding_phrases import describe_finding, describe_occurrences, format_place
@@ -89,6 +90,8 @@ def _finding(card: Card, level: Level, report: Report, base: str) -> str:
     file = in_repository(site.file, base) if site else None
     impact = describe_impact(finding, report.traces[finding.trace])
     facts = " · ".join(filter(None, [impact.words, describe_occurrences(finding, report.traces)]))
+    if others := name_other_phases(card):
+        facts += f"; {others}"
     if card.traces > 1:
         facts += f"; on {card.traces} of {len(report.traces)} traces"
     message, *more = describe_finding(finding)

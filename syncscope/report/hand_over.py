@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from syncscope.report.card_phases import name_other_phases
 from syncscope.report.cards import Card
 from syncscope.report.escape import code, markdown, terminal
 from syncscope.report.finding_phrases import describe_occurrences, format_location
@@ -33,7 +34,7 @@ def write_markdown(card: Card, report: Report, sources: Sources) -> str:
     lead = card.lead
     rules = ", ".join(f"{rule} {name}" for rule, name in card.tags)
     title = f"**{markdown(rules)}**: {_place(lead)}"
-    parts = [title, markdown(lead.message), f"- {markdown(_amounts(lead, report))}", f"- **Fix:** {markdown(lead.fix)}"]
+    parts = [title, markdown(lead.message), f"- {markdown(_amounts(card, report))}", f"- **Fix:** {markdown(lead.fix)}"]
     source = _source(lead, sources)
     return "\n\n".join([*parts[:2], "\n".join(parts[2:]), *([source] if source else [])]) + "\n"
 
@@ -47,7 +48,7 @@ def write_prompt(card: Card, report: Report, sources: Sources) -> str:
     asked = [
         f"A PyTorch program has {_kind(lead)}{where} ({terminal(rules)}).{expression}",
         f"What happens: {terminal(lead.message)}",
-        f"What it costs: {_amounts(lead, report)}.",
+        f"What it costs: {terminal(_amounts(card, report))}.",
         f"What to change: {terminal(lead.fix)}",
     ]
     source = _source(lead, sources)
@@ -73,10 +74,11 @@ def _place(finding: Finding) -> str:
     return f"{where} in {code(finding.site.function)}" if finding.site.function else where
 
 
-def _amounts(finding: Finding, report: Report) -> str:
+def _amounts(card: Card, report: Report) -> str:
+    finding, others = card.lead, name_other_phases(card)
     impact = describe_impact(finding, report.traces[finding.trace])
     saves = f"{impact.words} ({impact.amount})" if impact.amount else impact.words
-    return " · ".join(part for part in (describe_occurrences(finding, report.traces), saves) if part)
+    return " · ".join(part for part in (describe_occurrences(finding, report.traces), saves, others) if part)
 
 
 def _source(finding: Finding, sources: Sources) -> str | None:

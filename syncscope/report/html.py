@@ -135,8 +135,9 @@ def _savings(report: Report, trace: int) -> Saving | None:
 
 
 def _find_card(finding: Finding | None, report: Report, cards: Sequence[CardView]) -> str | None:
-    """The card that shows a finding."""
-    wanted = finding.fingerprint if finding is not None else None
+    """The card that shows a finding; none says of its loader what the replay was asked beside all findings."""
+    told = {cause for one in report.findings for cause in one.causes}
+    wanted = finding.fingerprint if finding is not None and told.issuperset(finding.causes) else None
     return next(
         (card.id for card in cards for group in card.groups if report.findings[group[0]].fingerprint == wanted), None
     )

@@ -7,10 +7,12 @@ from collections.abc import Sequence
 
 import msgspec
 
+from syncscope.report.card_phases import describe_phase
 from syncscope.report.cards import Card, choose_findings, make_cards
 from syncscope.report.hand_over import Sources, write_markdown, write_prompt
 from syncscope.report.picture.lanes import Lanes
 from syncscope.report.picture.of_trace import find_picture
+from syncscope.report.prominence import KINDS, find_kind, is_unseen
 from syncscope.schema.report import Report
 
 
@@ -20,7 +22,9 @@ class CardView(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     """Its address on the page: ``finding-`` and the fingerprint of the finding that it shows."""
     groups: tuple[tuple[int, ...], ...]
-    """A group for each rule, the one that gains most first; in a group the same finding of each trace."""
+    """A group for each rule, the one that gains most first; in a group the same finding of each trace and phase."""
+    phases: tuple[tuple[str, str], ...]
+    """Of a line in several phases each with what it does there; the first is the one that is shown."""
     sums_up: bool
     """Whether it only sums up what other cards are about."""
     markdown: str
@@ -28,11 +32,12 @@ class CardView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def view_cards(report: Report, lanes: Sequence[Lanes]) -> tuple[CardView, ...]:
-    """All findings as cards, in the report's order; those that only sum others up come last."""
+    """All findings as cards, in the report's order, but as in a terminal those that save little and those outside of
+    the steps behind the others; those that only sum others up come last."""
     number = {id(finding): place for place, finding in enumerate(report.findings)}
     chosen = {id(finding) for finding in choose_findings(report)}
     taken: Counter[str] = Counter()
-    views = []
+    views: list[tuple[tuple[object, ...], CardView]] = []
     for card in make_cards(report.findings):
         lead = card.lead
         taken[lead.fingerprint] += 1
@@ -42,12 +47,20 @@ def view_cards(report: Report, lanes: Sequence[Lanes]) -> tuple[CardView, ...]:
         view = CardView(
             id=f"finding-{lead.fingerprint}{again}",
             groups=tuple(tuple(number[id(finding)] for finding in group) for group in card.groups),
+            phases=tuple((one.phase or "", describe_phase(one, report)) for one in (lead, *card.others) if card.others),
             sums_up=_sums_up(card, chosen),
             markdown=write_markdown(card, report, known),
             prompt=write_prompt(card, report, known),
         )
-        views.append(view)
-    return tuple(sorted(views, key=lambda view: view.sums_up))
+        views.append(((view.sums_up, *_rank(card, report)), view))
+    return tuple(view for _, view in sorted(views, key=lambda pair: pair[0]))
+
+
+def _rank(card: Card, report: Report) -> tuple[bool, int, bool]:
+    """What may stay comes last, in the report's order."""
+    if card.lead.status != "unexpected":
+        return True, 0, False
+    return False, KINDS.index(find_kind(card, report)), is_unseen(card, report)
 
 
 def _sums_up(card: Card, chosen: set[int]) -> bool:

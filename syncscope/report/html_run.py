@@ -86,7 +86,7 @@ def make_runs(report: Report) -> Runs:
         _view(process.run, tuple(differences.get(process.run.id, ())), drawn=number < MOST_FIGURES)
         for number, process in enumerate(processes)
     )
-    often = tuple(describe_frequency(finding, report.traces) for finding in report.findings)
+    often = tuple(describe_frequency(finding, report.traces, brief=True) for finding in report.findings)
     return Runs(views=views, of=tuple(of), often=often)
 
 

@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 from syncscope.report.numbers import between, milliseconds, percent
+from syncscope.report.runs import main_phase
 from syncscope.report.worth_phrases import LOW, find_step_ms, find_step_of_run, is_doubted
 from syncscope.schema.findings import NOTHING, OF_BOUND, RACES, Finding
 from syncscope.schema.report import Report, TraceInfo
@@ -16,6 +17,8 @@ Level = Literal["wrong", "high", "medium", "low", "unknown"]
 ``unknown``: also of what only asks for another recording, whatever it may save at most."""
 
 HIGH = 0.1
+BEFORE = {"known": "", "likely": "about ", "at most": "at most ", "between": "up to "}
+"""What comes before a saving, by how it is known."""
 
 
 class Impact(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,7 +28,7 @@ class Impact(msgspec.Struct, frozen=True, kw_only=True):
     ``results may be wrong``, ``saving not known``."""
     amount: str | None = None
     """The same as a time: ``0.371 ms``, ``2.69 ms, 0 to 5.51 ms``. Where the run was counted, with the step that it is
-    of: ``0.371 ms a step of the run``, ``12.6 ms a recorded step``."""
+    of: ``0.371 ms a step of the run``, ``12.6 ms a recorded step``, ``5.15 ms a step of evaluate``."""
 
 
 class Gain(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,6 +47,11 @@ def measure_gain(finding: Finding, info: TraceInfo) -> Gain | None:
     if finding.run_saving_ms_per_step is not None:
         known: Literal["known", "likely"] = "likely" if is_doubted(info) else "known"
         return Gain(ms=finding.run_saving_ms_per_step, kind=known, step_ms=find_step_of_run(finding, info))
+    return measure_recorded_gain(finding, info)
+
+
+def measure_recorded_gain(finding: Finding, info: TraceInfo) -> Gain | None:
+    """What fixing a finding saves of the recorded step; ``None`` unknown."""
     return _gain(
         finding.saving_ms_per_step, finding.saving_low_ms_per_step, finding.saving_high_ms_per_step,
         finding.likely_saving_ms_per_step, info,
@@ -88,14 +96,14 @@ def describe_impact(finding: Finding, info: TraceInfo) -> Impact:
     if finding.rule.startswith(RACES):
         return Impact(level="wrong", words="results may be wrong")
     if gain is None:
-        return Impact(level="unknown", words="saving not known")
+        return _impact_of_cause(finding, info)
     most = gain.ms if gain.high is None else gain.high
     if most < NOTHING:
         return Impact(level="low", words="saves nothing")
     if finding.saving_below_drift and finding.run_saving_ms_per_step is None:
         return Impact(level="low", words="saves under 1 %")
     share = gain.ms / gain.step_ms if gain.step_ms else None
-    before = {"known": "", "likely": "about ", "at most": "at most ", "between": "up to "}[gain.kind]
+    before = BEFORE[gain.kind]
     amount = _amount(gain) + _describe_base(finding, info)
     if share is None:
         return Impact(level="unknown", words=f"saves {before}{milliseconds(gain.ms)}")
@@ -105,10 +113,28 @@ def describe_impact(finding: Finding, info: TraceInfo) -> Impact:
     return Impact(level=level, words=f"saves {before}{percent(gain.ms, gain.step_ms)}", amount=amount)
 
 
+def _impact_of_cause(finding: Finding, info: TraceInfo) -> Impact:
+    """Of a finding whose own saving is not known: what the cause of idle time saves by which it is placed."""
+    known = [one for one in finding.causes if not one.covered_by and (one.likely_saving_ms_per_step or 0.0) >= NOTHING]
+    cause = max(known, key=lambda one: one.likely_saving_ms_per_step or 0.0, default=None)
+    if cause is None:
+        return Impact(level="unknown", words="saving not known")
+    gain = _gain(
+        cause.saving_ms_per_step, cause.saving_low_ms_per_step, cause.saving_high_ms_per_step,
+        cause.likely_saving_ms_per_step, info,
+    )  # fmt: skip
+    if gain is None or not gain.step_ms or gain.ms < LOW * gain.step_ms:
+        return Impact(level="unknown", words="saving not known")
+    words = f"{cause.cause} alone saves {BEFORE[gain.kind]}{percent(gain.ms, gain.step_ms)}"
+    return Impact(level="unknown", words=words, amount=_amount(gain) + _describe_base(finding, info))
+
+
 def _describe_base(finding: Finding, info: TraceInfo) -> str:
     """Which step a saving is of, where the run was counted, too."""
     if finding.run_saving_ms_per_step is not None:
-        return " a step of the run"
+        main = main_phase(info.run) if info.run is not None else None
+        other = finding.phase is not None and main is not None and finding.phase != main.name
+        return f" a step of {finding.phase}" if other else " a step of the run"
     counted = info.run is not None or finding.run_per_step is not None
     return " a recorded step" if counted and info.steps.count else ""
 

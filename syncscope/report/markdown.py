@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from syncscope.report.card_phases import name_other_phases
 from syncscope.report.cards import Card, choose_findings, make_cards
 from syncscope.report.conclusion import conclude
 from syncscope.report.escape import code, markdown
@@ -96,6 +97,8 @@ def _cells(card: Card, report: Report) -> list[str]:
     if site and site.function:
         place += f"<br>in {code(site.function)}"
     often = markdown(describe_occurrences(finding, report.traces))
+    if others := name_other_phases(card):
+        often += f"<br>{markdown(others)}"
     if card.traces > 1:
         often += f"<br>on {card.traces} of {len(report.traces)} traces"
     impact = describe_impact(finding, report.traces[finding.trace])

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from syncscope.report.numbers import count, milliseconds, seconds
-from syncscope.report.runs import find_phase, is_counted_only, main_phase, phase_of
+from syncscope.report.runs import find_phase, is_counted_only, is_main, phase_of
 from syncscope.schema.findings import Finding
 from syncscope.schema.report import Report, TraceInfo
 from syncscope.schema.run import Phase, Run, StepTime
@@ -20,6 +20,8 @@ EQUAL = 0.005
 """Rates a step that differ by less are the same number."""
 NEARLY = 1.05
 """Steps to an occurrence below which it is nearly every step."""
+SELDOM, ONCE = 0.5, 0.1
+"""A sampled rate below the first is told in steps; one that differs from 1 by less than the second is once a step."""
 MOST_DIFFERENCES = 3
 """Differences of a rank that are named."""
 ALIKE = 0.1
@@ -154,15 +156,14 @@ def _differing(phase: Phase, first: Phase) -> list[str]:
     return said
 
 
-def describe_frequency(finding: Finding, traces: Sequence[TraceInfo]) -> str | None:
+def describe_frequency(finding: Finding, traces: Sequence[TraceInfo], *, brief: bool = False) -> str | None:
     """How often a finding occurs in the run: ``every step``, ``every 10 steps (41 in 412)``, ``once, in step 0``, ``in
-    evaluate: 3 a step``. ``None`` where its run was not counted."""
+    evaluate: 3 a step``; ``brief`` without how that was sampled. ``None`` where its run was not counted."""
     if finding.occurrences is None and finding.run_per_step is None:
         return None
     phase, run = phase_of(finding, traces), traces[finding.trace].run
-    main = main_phase(run) if run is not None else None
-    text = _often(finding, phase, run)
-    if finding.phase is None or (main is not None and finding.phase == main.name):
+    text = _often(finding, phase, run, brief)
+    if finding.phase is None or is_main(finding, traces):
         return text
     if phase is not None and text.endswith(TIMES.get(phase.kind, "\0")):
         return text
@@ -174,7 +175,7 @@ def describe_source(finding: Finding) -> list[str]:
     return ["no window recorded it"] if finding.site_source == "count" else []
 
 
-def _often(finding: Finding, phase: Phase | None, run: Run | None) -> str:
+def _often(finding: Finding, phase: Phase | None, run: Run | None, brief: bool) -> str:
     number, rate = finding.occurrences, finding.run_per_step
     low, high = finding.run_per_step_low, finding.run_per_step_high
     one_in = phase.one_in if phase is not None else 1.0
@@ -185,7 +186,7 @@ def _often(finding: Finding, phase: Phase | None, run: Run | None) -> str:
     if rate is None or (phase is not None and not phase.steps):
         return hedge + ("once" if number == 1 else f"{number} times")
     if one_in > 1:
-        return _sampled(rate, low, high, one_in)
+        return _sampled_briefly(rate, low, high) if brief else _sampled(rate, low, high, one_in)
     steps = phase.steps if phase is not None else None
     if number is None or steps is None:
         return _rate(rate)
@@ -231,6 +232,15 @@ def _sampled(rate: float, low: float | None, high: float | None, one_in: float) 
     if rate * NEARLY < 1 and low > 0 and high <= 1:
         return f"about {_rate(rate)} ({_few_digits(1 / high, 2)}–{_few_digits(1 / low, 2)}; {counted})"
     return f"about {_few_digits(rate, 2)} a step ({_few_digits(low, 2)}–{_few_digits(high, 2)}; {counted})"
+
+
+def _sampled_briefly(rate: float, low: float | None, high: float | None) -> str:
+    """How often, where only some steps were counted: without the interval, and in steps where it is seldom."""
+    if low is None or high is None or high - low <= EQUAL * high or rate <= 0:
+        return _rate(rate)
+    if rate < SELDOM:
+        return f"about {_rate(rate)}"
+    return "about once a step" if abs(rate - 1) < ONCE else f"about {_few_digits(rate, 2)} a step"
 
 
 def _rate(rate: float) -> str:

@@ -71,6 +71,13 @@ def main_phase(run: Run) -> Phase | None:
     return max(training or stepping, key=lambda phase: phase.share, default=None)
 
 
+def is_main(finding: Finding, traces: Sequence[TraceInfo]) -> bool:
+    """Whether a finding is in the phase that a reader takes for granted."""
+    run = traces[finding.trace].run if finding.trace < len(traces) else None
+    main = main_phase(run) if run is not None else None
+    return main is not None and finding.phase == main.name
+
+
 def count_waits(run: Run) -> int:
     """The waits that were counted in the whole run; an estimate where only some steps were counted."""
     phases = [phase for phase in run.phases if phase.waits_per_step is not None]

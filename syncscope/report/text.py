@@ -22,7 +22,7 @@ from syncscope.report.text_hta import show_hta
 from syncscope.report.text_lines import line as _line
 from syncscope.report.text_run import show_runs
 from syncscope.report.text_trace import show_trace
-from syncscope.report.trace_phrases import group_losses, group_warnings, join_labels, label_by_number
+from syncscope.report.trace_phrases import group_losses, group_no_savings, group_warnings, join_labels, label_by_number
 from syncscope.report.verdict_phrases import (
     describe_baseline,
     describe_changes,
@@ -126,6 +126,8 @@ def _traces(report: Report, console: Console, view: View) -> None:
         show_runs(report, console)
     for warning, where in group_warnings(report):
         _line(console, Text.assemble(("warning: ", "yellow"), terminal(warning) + _at(where)), hang=9)
+    for why, where in group_no_savings(report) if not view.verbose or len(traces) > 1 else ():
+        _line(console, Text.assemble(("no savings: ", "yellow"), terminal(why) + _at(where)), hang=INDENT)
     console.print()
 
 

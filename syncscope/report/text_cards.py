@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import MutableMapping, Sequence
 
 from rich.console import Console
 from rich.text import Text
 
+from syncscope.report.card_phases import describe_other_phases, describe_traces, name_other_phases
 from syncscope.report.cards import Card
 from syncscope.report.escape import terminal
 from syncscope.report.finding_phrases import (
@@ -16,17 +16,17 @@ from syncscope.report.finding_phrases import (
     describe_often,
     format_location,
     shorten_expression,
+    tells_more,
 )
-from syncscope.report.impact import Impact, Level, describe_impact, measure_gain
+from syncscope.report.impact import Impact, Level, describe_impact
 from syncscope.report.numbers import count, size
+from syncscope.report.prominence import Kind, find_kind, is_unseen
 from syncscope.report.run_phrases import describe_source
-from syncscope.report.runs import is_outside_steps, is_seldom
 from syncscope.report.text_lines import line, place
-from syncscope.report.trace_phrases import label_by_number
 from syncscope.report.view import MOST_CARDS, View
-from syncscope.report.worth_phrases import LOW, describe_causes, find_step_ms
-from syncscope.schema.findings import NOTHING, Finding, Frame
-from syncscope.schema.report import Report, TraceInfo
+from syncscope.report.worth_phrases import describe_causes
+from syncscope.schema.findings import NOTHING, Finding
+from syncscope.schema.report import Report
 
 STYLES: dict[Level, str] = {
     "wrong": "bold red",
@@ -35,9 +35,6 @@ STYLES: dict[Level, str] = {
     "low": "dim",
     "unknown": "bold",
 }
-Kind = Literal["whole", "outside", "small"]
-"""A card in full; a line among those that were counted outside of all steps or in few of them, or among those that save
-little."""
 HEADINGS: dict[Kind, str] = {
     "outside": "outside of the steps or in few of them, saving not known:",
     "small": "each saves under 1 %:",
@@ -45,7 +42,9 @@ HEADINGS: dict[Kind, str] = {
 INDENT = 2
 LONG_PLACE, LONG_EXPRESSION = 30, 44
 """Characters from which a place in one line loses its folders, and after which an expression is cut."""
-MOST_BRIEF = 20
+LONG_FIX = 60
+"""Characters after which a fix that a card above has told is not told again."""
+MOST_BRIEF = {"whole": 10, "outside": 4, "small": 6}
 """Findings that have a line each, of those that have no card."""
 
 
@@ -55,46 +54,70 @@ def show_cards(cards: Sequence[Card], report: Report, console: Console, view: Vi
     each, unless ``view`` asks otherwise."""
     kept = list(cards if view.top is None else cards[: view.top])
     every = failing or view.verbose or view.top is not None
-    kinds = {id(card): "whole" if every else _find_kind(card, report) for card in kept}
+    kinds = {id(card): "whole" if every else find_kind(card, report) for card in kept}
     whole = [card for card in kept if kinds[id(card)] == "whole"]
-    most = len(kept) if every else MOST_CARDS
-    for card in whole[:most]:
-        _card(card, report, console, view, failing)
-    _briefly(whole[most:], "also:", report, console)
+    seen = whole if every else [card for card in whole if not is_unseen(card, report)] or whole
+    full = {id(card) for card in (seen if every else seen[:MOST_CARDS])}
+    fixes: dict[str, str] = {}
+    for card in whole:
+        if id(card) in full:
+            _card(card, report, console, view, failing, fixes)
+    rest = [card for card in whole if id(card) not in full]
+    _briefly(rest, "also:", report, console, MOST_BRIEF["whole"])
     for kind, heading in HEADINGS.items():
-        _briefly([card for card in kept if kinds[id(card)] == kind], heading, report, console)
+        _briefly([card for card in kept if kinds[id(card)] == kind], heading, report, console, MOST_BRIEF[kind])
     if len(kept) < len(cards):
         line(console, Text(f"… and {count(len(cards) - len(kept), 'more finding')} (--top {view.top})", style="dim"))
         console.print()
 
 
-def _briefly(cards: Sequence[Card], heading: str, report: Report, console: Console) -> None:
-    """A line for each card. Where the saving is small or unknown, it is told how long it blocks or is exposed, if that
-    is much."""
+def _briefly(cards: Sequence[Card], heading: str, report: Report, console: Console, most: int) -> None:
+    """A line for each card, and one for those that differ by nothing but the line of a library."""
     if not cards:
         return
     line(console, Text(heading, style="dim"))
-    for card in cards[:MOST_BRIEF]:
+    alike: dict[object, list[Card]] = {}
+    for card in cards:
         finding = card.lead
-        impact = describe_impact(finding, report.traces[finding.trace])
-        lead = "" if _find_kind(card, report) != "whole" else f"{impact.words} · "
-        source = describe_source(finding) if lead else []
-        told = not lead or impact.level == "unknown"
-        much = describe_much(finding, report.traces) if told and finding.per_step != 0 else []
-        where_else = _where(card, report) if much else _where_briefly(card, report)
-        facts = [*source, *describe_often(finding, report.traces), *much, *where_else]
-        where = _without_line(finding) if finding.site is None else _short(format_location(finding.site))
-        codes = "".join(f", {terminal(rule)}" for rule, _ in card.tags[1:])
-        text = Text.assemble(
-            (lead, STYLES[impact.level]), *_tags(card)[:2], codes, f"  {terminal(where)}" if where else ""
-        )
-        if finding.site is not None and finding.site.expression:
-            text.append(f"  {terminal(shorten_expression(finding.site.expression, LONG_EXPRESSION))}", style="cyan")
-        text.append(f"  {terminal(' · '.join(filter(None, facts)))}", style="dim")
-        line(console, text, INDENT, hang=INDENT)
-    if len(cards) > MOST_BRIEF:
-        line(console, Text(f"… and {len(cards) - MOST_BRIEF} more (--verbose shows all)", style="dim"), INDENT)
+        alike.setdefault((card.tags, finding.site or id(card), finding.phase, finding.trace), []).append(card)
+    for same in list(alike.values())[:most]:
+        line(console, _brief_line(same, report), INDENT, hang=INDENT)
+    if len(alike) > most:
+        line(console, Text(f"… and {len(alike) - most} more (--verbose shows all)", style="dim"), INDENT)
     console.print()
+
+
+def _brief_line(cards: Sequence[Card], report: Report) -> Text:
+    """One card, or several at one line. Where the saving is small or unknown, it is told how long it blocks or is
+    exposed, if that is much."""
+    card, finding = cards[0], cards[0].lead
+    impact = describe_impact(finding, report.traces[finding.trace])
+    lead = "" if find_kind(card, report) != "whole" else f"{impact.words} · "
+    source = describe_source(finding) if lead else []
+    told = not lead or impact.level == "unknown"
+    much = describe_much(finding, report.traces) if told and finding.per_step != 0 else []
+    often = describe_often(finding, report.traces, brief=True) or _idle(finding, report)
+    others = [f"{count(len(cards) - 1, 'more such wait')} inside of it"] if len(cards) > 1 else []
+    others += [text for text in (name_other_phases(card),) if text]
+    facts = [*source, *often, *much, *others, *describe_traces(card, report, shown=bool(much))]
+    where = _without_line(finding) if finding.site is None else _short(format_location(finding.site))
+    codes = "".join(f", {terminal(rule)}" for rule, _ in card.tags[1:])
+    text = Text.assemble((lead, STYLES[impact.level]), *_tags(card)[:2], codes, f"  {terminal(where)}" if where else "")
+    if finding.site is not None and finding.site.expression:
+        text.append(f"  {terminal(shorten_expression(finding.site.expression, LONG_EXPRESSION))}", style="cyan")
+    return text.append(f"  {terminal(' · '.join(filter(None, facts)))}", style="dim")
+
+
+def _idle(finding: Finding, report: Report) -> list[str]:
+    """For how long the device is idle in its phase, of what is about that."""
+    said = describe_occurrences(finding, report.traces)
+    return [f"{_in_phase(finding, report)}{said}"] if said else []
+
+
+def _in_phase(finding: Finding, report: Report) -> str:
+    """The phase of a finding that is told by no frequency, where there are others."""
+    counted = finding.occurrences is not None or finding.run_per_step is not None
+    return f"in {finding.phase}: " if finding.phase and not counted and len(report.traces) > 1 else ""
 
 
 def _without_line(finding: Finding) -> str:
@@ -107,25 +130,11 @@ def _short(place: str) -> str:
     return place if len(place) <= LONG_PLACE else f"…/{place.rsplit('/', 1)[-1]}"
 
 
-def _find_kind(card: Card, report: Report) -> Kind:
-    """Where a card is shown: by what it saves, and whether that can be told."""
-    finding, info = card.lead, report.traces[card.lead.trace]
-    level = describe_impact(finding, info).level
-    if level == "unknown" and (is_outside_steps(finding, report.traces) or is_seldom(finding, report.traces)):
-        return "outside"
-    return "small" if level == "low" or _blocks_little(finding, info) else "whole"
-
-
-def _blocks_little(finding: Finding, info: TraceInfo) -> bool:
-    """Whether a note of unknown saving blocks the host for under 1 % of the step, so that it saves no more."""
-    blocked = finding.stall_ms if finding.stall_ms_per_step is None else finding.stall_ms_per_step
-    step_ms = find_step_ms(info)
-    if finding.severity != "note" or measure_gain(finding, info) is not None or blocked is None or not step_ms:
-        return False
-    return blocked < LOW * step_ms
-
-
-def _card(card: Card, report: Report, console: Console, view: View, failing: bool) -> None:
+def _card(
+    card: Card, report: Report, console: Console, view: View, failing: bool, fixes: MutableMapping[str, str]
+) -> None:
+    """Print a card. ``fixes`` are those that were told, each with its line: unless all is to be shown, a long one is
+    told once."""
     finding = card.lead
     impact = describe_impact(finding, report.traces[finding.trace])
     line(console, _heading(card, impact, failing), hang=INDENT)
@@ -138,12 +147,14 @@ def _card(card: Card, report: Report, console: Console, view: View, failing: boo
         line(console, Text(terminal(_without_line(finding)), style="dim"), INDENT, hang=INDENT)
     if finding.exceeds:
         line(console, Text(terminal(finding.exceeds), style="yellow"), INDENT, hang=INDENT)
-    if finding.at is not None and _differs(finding.at, finding.site):
+    if finding.at is not None and tells_more(finding):
         at = place(finding.at, None, "", view.link)
         line(console, Text.assemble(("at ", "dim"), at), INDENT, hang=INDENT)
     facts = _facts(card, report, view)
     if any(facts):
-        line(console, Text(" · ".join(filter(None, facts)), style="dim"), INDENT, hang=INDENT)
+        line(console, Text(terminal(" · ".join(filter(None, facts))), style="dim"), INDENT, hang=INDENT)
+    if others := describe_other_phases(card, report):
+        line(console, Text(terminal(others), style="dim"), INDENT, hang=INDENT)
     causes_said = describe_causes(finding, report)
     if view.verbose or not causes_said:  # the causes say the same, with what each is worth
         line(console, Text(terminal(finding.message)), INDENT)
@@ -151,7 +162,11 @@ def _card(card: Card, report: Report, console: Console, view: View, failing: boo
         line(console, Text(terminal(causes)), INDENT, hang=INDENT)
     for why in _explain_saving(finding) if view.verbose else ():
         line(console, Text(terminal(why), style="dim"), INDENT, hang=INDENT)
-    line(console, Text.assemble(("fix: ", "green"), terminal(finding.fix)), INDENT, hang=5)
+    told = fixes.get(finding.fix) if not (failing or view.verbose) and len(finding.fix) > LONG_FIX else None
+    fix = f"as at {told}" if told else finding.fix
+    if finding.site is not None:
+        fixes.setdefault(finding.fix, format_location(finding.site))
+    line(console, Text.assemble(("fix: ", "green"), terminal(fix)), INDENT, hang=5)
     console.print()
 
 
@@ -183,28 +198,9 @@ def _tags(card: Card) -> list[tuple[str, str]]:
 def _facts(card: Card, report: Report, view: View) -> list[str]:
     """How often it occurs and how long, and on which traces; on request also the op and its bytes."""
     finding, traces = card.lead, report.traces
-    details = [describe_occurrences(finding, traces)]
+    occurrences = describe_occurrences(finding, traces, brief=not view.verbose)
+    details = [_in_phase(finding, report) + occurrences if occurrences else ""]
     if view.verbose:
-        details += [terminal(finding.op)] if finding.op else []
+        details += [finding.op] if finding.op else []
         details += [f"{size(finding.bytes)} in all"] if finding.bytes is not None else []
-    return [*details, *_where(card, report)]
-
-
-def _where(card: Card, report: Report) -> list[str]:
-    """Which of several traces have it."""
-    if len(report.traces) == 1:
-        return []
-    shown = label_by_number(report.traces)[card.lead.trace]
-    several = f"{card.traces} of {len(report.traces)} traces, {shown} shown"
-    return [f"on {several if card.traces > 1 else shown}"]
-
-
-def _where_briefly(card: Card, report: Report) -> list[str]:
-    """Which of several traces have it, where not all do: no figure is shown that is one trace's."""
-    if card.traces == len(report.traces):
-        return []
-    return [f"on {card.traces} of {len(report.traces)} traces"] if card.traces > 1 else _where(card, report)
-
-
-def _differs(at: Frame, site: Frame | None) -> bool:
-    return site is None or (at.file, at.line, at.function) != (site.file, site.line, site.function)
+    return [*details, *describe_traces(card, report, shown=True)]

@@ -36,6 +36,8 @@ GAP = 2
 LEAST_PLACE = 12
 """Cells that the place of a phase's loop has at least, where there is one."""
 HEAD = ("time", "steps", "step", "p95", "waits", "recorded")
+PERCENTILE = HEAD.index("p95")
+"""The column that gives way where the names of phases would be cut."""
 WIDE_HEAD = ("time", "steps", "step", "p95", "waits a step", "recorded steps")
 WIDE = 100
 """Cells of a terminal that has room for the longer headings."""
@@ -83,8 +85,13 @@ def _phases(run: Run, console: Console) -> None:
         rows.append([f"… {len(left)} more", "", describe_share(share), *[""] * (len(HEAD) - 1)])
     if not rows:
         return
-    head = WIDE_HEAD if console.width >= WIDE else HEAD
+    head: Sequence[str] = WIDE_HEAD if console.width >= WIDE else HEAD
     names, places = _widths(head, rows, console.width - INDENT)
+    longest = max(cell_len(row[0]) for row in rows)
+    if names < longest and console.width < WIDE:
+        shorter, fewer = _without(head, PERCENTILE), [_without(row, PERCENTILE + 2) for row in rows]
+        if _widths(shorter, fewer, console.width - INDENT)[0] == longest:
+            head, rows, names, places = shorter, fewer, longest, 0
     table = Table(box=None, padding=(0, 0, 0, GAP), pad_edge=True, header_style="dim")
     for heading in ("", *([""] if places else [])):
         table.add_column(heading, no_wrap=True)
@@ -94,6 +101,11 @@ def _phases(run: Run, console: Console) -> None:
         found = [Text(_front(name, names)), *([Text(_short_place(place, places), style="dim")] if places else [])]
         table.add_row(*found, *figures)
     console.print(table, soft_wrap=False)
+
+
+def _without(row: Sequence[str], number: int) -> list[str]:
+    """A row without one of its columns."""
+    return [*row[:number], *row[number + 1 :]]
 
 
 def _row(run: Run, number: int) -> list[str]:
@@ -111,11 +123,12 @@ def _row(run: Run, number: int) -> list[str]:
 
 
 def _widths(head: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> tuple[int, int]:
-    """The cells that names and places may take; 0 for places where there is no room."""
+    """The cells that names and places may take; 0 for places where there is no room. A name comes first: it tells
+    phases apart, and ``--phase`` takes it."""
     figures = zip(head, *(row[2:] for row in rows), strict=True)
     room = width - sum(max(map(cell_len, column)) + GAP for column in figures)
     longest, place = (max(cell_len(row[column]) for row in rows) for column in (0, 1))
-    names = min(longest, max(room - GAP - LEAST_PLACE, 8) if place else max(room, 8))
+    names = min(longest, max(room, 8))
     left = room - names - GAP
     return names, min(place, left) if left >= LEAST_PLACE else 0
 

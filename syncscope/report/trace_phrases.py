@@ -90,6 +90,16 @@ def group_warnings(report: Report) -> list[tuple[str, list[str]]]:
     return [*_group(report, warnings), *((text, []) for text in alone)]
 
 
+def group_no_savings(report: Report) -> list[tuple[str, list[str]]]:
+    """Why traces that have findings have no savings, each reason once, with the labels of the traces."""
+    having = {finding.trace for finding in report.findings if finding.status == "unexpected"}
+    whys = [
+        [info.replay.null_why] if number in having and info.replay and info.replay.null_why else []
+        for number, info in enumerate(report.traces)
+    ]
+    return _group(report, whys)
+
+
 def _group(report: Report, texts: Sequence[Sequence[str]]) -> list[tuple[str, list[str]]]:
     """Each text once, with the labels of the traces that have it; no labels for the only trace."""
     found: dict[str, list[str]] = {}

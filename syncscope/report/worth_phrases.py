@@ -168,7 +168,8 @@ def _describe_cause(cause: IdleCause, finding: Finding, report: Report) -> str |
         _if_firm(cause.saving_ms_per_step, info), cause.saving_low_ms_per_step, cause.saving_high_ms_per_step,
         cause.likely_saving_ms_per_step, find_step_ms(info),
     )  # fmt: skip
-    return f"{cause.cause}: saves {amounts[0]}" if amounts else None
+    nothing = cause.saving_high_ms_per_step if cause.saving_ms_per_step is None else cause.saving_ms_per_step
+    return f"{cause.cause}: saves {amounts[0]}" if amounts and not _is_nothing(nothing) else None
 
 
 def _name_findings(fingerprints: Sequence[str], finding: Finding, findings: Sequence[Finding]) -> str:

@@ -45,7 +45,8 @@ READS_VALUE = "aten::_local_scalar_dense|aten::item"
 """Ops that copy a value to read it. Where the trace holds no wait for it, only the copy shows it."""
 
 WAITED = "waited"
-"""Stands for a copy that a blocking copy's finding is about too."""
+"""Stands for a copy that a blocking copy's finding is about too: what to do is what that says."""
+BLOCKING = BlockingCopy()
 
 
 class PageableCopy(RankRule):
@@ -83,7 +84,7 @@ class PageableCopy(RankRule):
     question = Intervention.COPY_ASYNCHRONOUSLY
     advice = (
         LAST_TO_HOST,
-        Advice(WAITED, f"Make the change that {BlockingCopy.code} asks for here: it is about the same copies."),
+        *(replace(one, when=f"{WAITED} {one.when}") for one in BlockingCopy.advice if one is not LAST_TO_HOST),
         *BY_OP,
         replace(READ, when=READS_VALUE),
         VALUES_TO_HOST,
@@ -120,6 +121,8 @@ class PageableCopy(RankRule):
     def names(self, group: Group) -> Iterator[str]:
         if all(cause == WAITED for cause in group.rows.cause):
             yield WAITED
+            yield from BLOCKING.names(group)
+            return
         yield from super().names(group)
         yield from name_copied(group)
         if is_result(group):

@@ -5,17 +5,17 @@ from collections.abc import Iterator
 import numpy as np
 
 from syncscope.advice import (
-    IN_A_ROW,
     INFERENCE,
     PYTORCH_CODE,
     READ,
-    READ_AT_ONCE,
     READ_IN_INFERENCE,
+    READ_MANY,
+    READ_TOGETHER,
     READS,
     SCALER_STEP,
     SHAPES,
 )
-from syncscope.rules.base.groups import Group
+from syncscope.rules.base.groups import MANY, Group
 from syncscope.rules.base.in_a_row import are_in_a_row
 from syncscope.rules.base.occurrences import Occurrences, to_objects
 from syncscope.rules.base.program import only_infers
@@ -62,7 +62,7 @@ class ScalarRead(WaitRule):
     counted = True
     question = Intervention.REMOVE_READ
     brings_copy = True
-    advice = (*PYTORCH_CODE, *SHAPES, *READS, READ_AT_ONCE, READ_IN_INFERENCE, READ)
+    advice = (*PYTORCH_CODE, *SHAPES, *READS, READ_TOGETHER, READ_IN_INFERENCE, READ)
 
     def claims(self, waits: Waits, timeline: Timeline) -> Bools:
         named = matching(waits, reads_scalar) & ~in_library(waits, timeline.places)
@@ -81,8 +81,8 @@ class ScalarRead(WaitRule):
 
     def names(self, group: Group) -> Iterator[str]:
         yield from super().names(group)
-        if are_in_a_row(group):
-            yield IN_A_ROW
+        if (group.steps and len(group.inside) >= MANY * group.steps) or are_in_a_row(group):
+            yield READ_MANY
         if only_infers(group.timeline):
             yield INFERENCE
 

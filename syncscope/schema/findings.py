@@ -179,7 +179,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """The first and the last step of the phase, from 0, in which it was counted."""
     run_stall_ms_per_step: float | None = None
     """Milliseconds blocked a step of that phase over the whole run: measured, where the entry point is wrapped, else as
-    long an occurrence as in the recorded steps."""
+    long an occurrence as in the recorded steps. Of a copy the whole call is measured, in which the host may convert
+    what it copies: where steps were recorded, no occurrence counts for longer than there."""
     run_saving_ms_per_step: float | None = None
     """The saving of an occurrence in the recorded steps, as often as it occurs over the whole run."""
     first_ns: int | None = None

@@ -75,7 +75,7 @@ class SiteEvent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RecordedSteps(msgspec.Struct, frozen=True, kw_only=True):
-    source: Literal["user", "optimizer", "module", "gradient", "seconds", "none"]
+    source: Literal["user", "optimizer", "module", "gradient", "turn", "seconds", "none"]
     first: Number = 0
     """The number of the first recorded step, counted from the program's start."""
     boundaries_ns: tuple[Number, ...] = ()

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 SCHEMA_VERSION = 1
-StepSource = Literal["profiler", "user", "optimizer", "module", "gradient", "seconds", "server", "kernels", "none"]
+StepSource = Literal[
+    "profiler", "user", "optimizer", "module", "gradient", "turn", "seconds", "server", "kernels", "none"
+]  # fmt: skip
 
 
 class Steps(msgspec.Struct, frozen=True, kw_only=True):

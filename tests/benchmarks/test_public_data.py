@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from benchmarks.public import data
@@ -69,6 +70,24 @@ def test_a_protein_has_four_atoms_for_each_letter_and_is_in_one_part(made: Path)
         assert {len(places) for places in chain["coords"].values()} == {len(chain["seq"])}
     splits = json.loads((made / "chain_set_splits.json").read_text())
     assert sorted(name for names in splits.values() for name in names) == sorted(chain["name"] for chain in chains)
+
+
+@pytest.mark.parametrize("made", ["small_molecules"], indirect=True)
+def test_a_molecule_has_as_many_charges_as_atoms(made: Path) -> None:
+    for split in ("train", "valid", "test"):
+        content = np.load(made / f"{split}.npz")
+        assert ((content["charges"] > 0).sum(axis=1) == content["num_atoms"]).all()
+        assert (content["positions"][content["charges"] == 0] == 0).all()
+
+
+@pytest.mark.parametrize("made", ["cifar_batches"], indirect=True)
+def test_a_picture_has_a_label_and_a_label_a_name(made: Path) -> None:
+    batches = made / "cifar-10-batches-py"
+    names = pickle.loads((batches / "batches.meta").read_bytes())["label_names"]
+    for name in (*(f"data_batch_{number}" for number in range(1, 6)), "test_batch"):
+        content = pickle.loads((batches / name).read_bytes())
+        assert content["data"].shape == (len(content["labels"]), 3072)
+        assert max(content["labels"]) < len(names)
 
 
 @pytest.mark.parametrize("made", ["shapes"], indirect=True)

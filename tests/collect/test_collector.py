@@ -230,6 +230,20 @@ def test_a_program_that_waits_in_no_step_leaves_its_count(collect: Callable[...,
     assert [(wait.phase, wait.name, wait.count) for wait in recording.run.waits] == [(0, "torch.cuda.synchronize", 1)]
 
 
+def test_a_run_that_waits_and_has_no_steps_says_why(
+    collect: Callable[..., Collector], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def wait(torch: Any) -> None:
+        torch.cuda.init()
+        torch.cuda.synchronize()
+
+    assert not collect(PLAN, 0, use=wait).notes  # it was short
+    monkeypatch.setattr("syncscope.collect.counting.LONG_NS", 0)
+    (note,) = collect(PLAN, 0, use=wait).notes
+    assert note.startswith("No steps were seen: ") and "syncscope.step()" in note
+    assert ("from Python 3.12 on" in note) == (sys.version_info < (3, 12))
+
+
 def test_a_recording_that_cannot_be_written_says_so_and_nothing_else(
     collect: Callable[..., Collector], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -36,7 +36,9 @@ OWNERS = (
     "utils.data.dataloader._BaseDataLoaderIter",
 )  # fmt: skip
 
-OF_OTHERS = {"_showwarnmsg", "_filters_mutated", "_kind", "_like"}
+OF_OTHERS = {
+    "_showwarnmsg", "_filters_mutated", "_filters_mutated_lock_held", "_get_filters", "_py_warnings", "_kind", "_like",
+}  # fmt: skip
 """Quoted private names of the collector that are not PyTorch's."""
 
 IN_PROSE = {"_C", "_device", "_gpu_trace", "_sanitizer"}

@@ -242,6 +242,25 @@ def test_a_driver_that_hangs_holds_the_program_up_once(monkeypatch: pytest.Monke
     release.set()
 
 
+def test_an_answer_that_comes_late_counts(monkeypatch: pytest.MonkeyPatch, cuda: CUDA) -> None:
+    """Eight programs that begin at once on one GPU hold each other up for seconds."""
+    fake, release = NVML({os.getpid(): GIB, STRANGERS[0]: GIB}), threading.Event()
+    monkeypatch.setattr(nvml, "PATIENCE_OPENING_S", 0.05)
+    monkeypatch.setattr(fake, "nvmlInit", lambda: release.wait(20))
+    opened = watch(monkeypatch, fake, cuda)
+    opened.sample()
+    assert opened.others is None and fake.asked == 0
+    release.set()
+    for _ in range(200):
+        opened.sample()
+        if opened.others is not None:
+            break
+        time.sleep(0.05)
+    assert opened.others == 1
+    opened.sample()
+    assert fake.asked == 2
+
+
 def test_its_thread_is_in_no_list_and_gone_afterwards(monkeypatch: pytest.MonkeyPatch, cuda: CUDA) -> None:
     fake, before = NVML({os.getpid(): GIB}), threading.enumerate()
     seen: list[list[threading.Thread]] = []

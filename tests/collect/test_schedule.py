@@ -125,6 +125,19 @@ def test_an_early_window_comes_first_where_it_ends_much_earlier(
     assert windows == LOG
 
 
+@pytest.mark.parametrize(("step_s", "warmup", "bare"), [(2.8, 0, 1), (0.3, 1, 2)])
+def test_a_phase_of_long_steps_is_recorded_after_fewer_of_them(
+    run: Callable[..., Program], step_s: float, warmup: int, bare: int
+) -> None:
+    """Six sequences of a generation are all that there is."""
+    program = run(Plan(steps=5))
+    generation = program.begin("generate")
+    generation.steps, generation.time_ns = 1, int(step_s * 1e9)
+    program.schedule.stepped(generation)
+    plan = program.schedule._takes[generation.number].windows.plan
+    assert (plan.warmup, plan.bare, plan.steps) == (warmup, bare, 2)
+
+
 @pytest.mark.parametrize(("plan", "settle"), [(Plan(steps=5), 100), (Plan(warmup=2, bare=3, steps=2), 7)])
 def test_without_an_early_window_few_other_steps_pass(run: Callable[..., Program], plan: Plan, settle: int) -> None:
     """Else a program of twenty steps would end before its only window."""

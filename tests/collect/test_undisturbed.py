@@ -14,7 +14,7 @@ from types import ModuleType
 
 import pytest
 
-from syncscope.collect.sites.sync_debug import FILTER, sync_debug_mode
+from syncscope.collect.sites.sync_debug import FILTER, MUTATED, sync_debug_mode
 from syncscope.collect.undisturbed import own_warnings, undisturbed
 
 
@@ -131,7 +131,7 @@ def run_on_thread(number: int, work: Callable[[], None]) -> None:
 
 def test_a_thread_of_ours_may_have_the_number_of_one_that_ended_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[int] = []
-    monkeypatch.setattr(warnings, "_filters_mutated", lambda: told.append(_thread.get_ident()))
+    monkeypatch.setattr(warnings, MUTATED, lambda: told.append(_thread.get_ident()))
     runs, ends = threading.Event(), threading.Event()
 
     def wait() -> None:
@@ -153,7 +153,7 @@ def test_a_thread_of_ours_may_have_the_number_of_one_that_ended_meanwhile(monkey
 
 def test_a_thread_of_the_program_is_told_while_ours_works(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[int] = []
-    monkeypatch.setattr(warnings, "_filters_mutated", lambda: told.append(_thread.get_ident()))
+    monkeypatch.setattr(warnings, MUTATED, lambda: told.append(_thread.get_ident()))
     begin, done = threading.Event(), threading.Event()
 
     def body() -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from syncscope import rules
+from syncscope.estimate import savings
 from syncscope.estimate.answers import Saving
 from syncscope.estimate.idle import ONCE
-from syncscope.estimate.limits import LAST, Limit, find_limits, find_whole_limit
+from syncscope.estimate.limits import LAST, Limit, find_computed, find_limits, find_whole_limit
 from syncscope.estimate.prepare import prepare
 from syncscope.estimate.profiler_cost import Costs
 from syncscope.estimate.program import compile_program
@@ -336,3 +339,29 @@ def test_what_is_beside_much_warm_up_is_told_as_a_share_of_all() -> None:
     assert waits(loads=10).severity == "error"
     much = waits(loads=300 * MS)
     assert much.severity == "warning" and much.saving_below_drift
+
+
+def test_no_change_saves_what_the_busiest_stream_computes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two streams compute side by side for a part of the step, and the host works for the rest of it."""
+    builder = TraceBuilder()
+    for number in range(4):
+        at = number * 10 * MS
+        builder.step(at, 10 * MS, number=number).op("aten::mm", at + 9 * MS, 400)
+        builder.launch("gemm", call=(at + 9 * MS, 5), runs=(at + 9 * MS + 10, 600))
+        builder.launch("other", call=(at + 9 * MS + 6, 5), runs=(at + 9 * MS + 20, 700), stream=9)
+    timeline = Timeline(builder.trace())
+    assert find_computed(timeline) == pytest.approx(0.7)
+    left: list[float] = []
+
+    def join(*known: Any) -> Saving:
+        left.append(known[-1])
+        return Saving()
+
+    monkeypatch.setattr(savings, "join", join)
+    estimate = estimate_savings(prepare(timeline, rules.find(timeline)[0]))
+    assert estimate.replay is not None and estimate.replay.step_ms is not None
+    assert left == [pytest.approx(estimate.replay.step_ms - 0.7, abs=1e-5)]
+
+
+def test_what_the_device_computes_is_all_of_it_where_one_kernel_follows_the_other() -> None:
+    assert find_computed(Timeline(reading().trace())) == pytest.approx((900 + 500) / MS)

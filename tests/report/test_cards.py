@@ -73,3 +73,28 @@ def test_a_late_rank_that_holds_others_for_longer_than_the_rest_gains_leads_the_
     exposed = sample.finding("OVL302", "comm-not-overlapped", 31, EXPRESSION, saving=0.8)
     held = [related(exposed, moved(late, exposed_ms_per_step=ms)) for ms in (5.0, 0.5)]
     assert [rules(make_cards(findings)) for findings in held] == [[["DST601", "OVL302"]], [["OVL302", "DST601"]]]
+
+
+def test_a_line_in_several_phases_is_one_card_that_shows_where_it_weighs_most() -> None:
+    train, evaluate, start = (
+        [moved(one, phase=phase) for one in related(WAIT, COPY)] for phase in ("train", "evaluate", "start")
+    )
+    (card,) = make_cards([*train, *evaluate, start[1]])
+    assert rules([card]) == [["SYN101", "CPY201"]]
+    assert (card.lead.phase, [one.phase for one in card.others]) == ("train", ["evaluate", "start"])
+    assert (len(card.findings), card.traces) == (5, 1)
+    again = moved(evaluate[0], count=9)
+    assert len(make_cards([*train, evaluate[0], again])) == 2, "two of one phase stay two"
+    assert len(make_cards([train[0], moved(evaluate[0], status="expected")])) == 2
+
+
+def test_idle_time_of_several_phases_stays_several_cards() -> None:
+    idle = moved(WAIT, site=None, at=None, causes=(IdleCause(cause="wait", ms_per_step=1.0),))
+    assert len(make_cards([moved(idle, phase=phase) for phase in ("train", "evaluate")])) == 2
+
+
+def test_where_no_gain_is_known_the_most_severe_finding_leads() -> None:
+    unknown = {"saving_ms_per_step": None, "saving_low_ms_per_step": None, "saving_high_ms_per_step": None}
+    wait, copy = related(moved(WAIT, severity="error", **unknown), moved(COPY, severity="warning", **unknown))
+    assert rules(make_cards([copy, wait])) == [["SYN101", "CPY201"]]
+    assert rules(make_cards([moved(copy, saving_ms_per_step=0.1), wait])) == [["CPY201", "SYN101"]]

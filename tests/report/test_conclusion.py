@@ -10,7 +10,7 @@ import pytest
 from syncscope.report.conclusion import conclude
 from syncscope.report.first_change import shorten_fix
 from syncscope.schema.findings import Finding, IdleCause
-from syncscope.schema.report import Kernel, NotChecked, Overlap, Report, Steps
+from syncscope.schema.report import Asked, Kernel, NotChecked, Overlap, Report, Steps
 from syncscope.schema.verdict import Verdict
 from tests.report import sample, sample_run
 
@@ -360,3 +360,42 @@ def test_a_note_is_no_beginning_though_it_may_save_much() -> None:
     assert lines(by_design, READ)["first"].startswith("train.py:42")
     by_design = msgspec.structs.replace(by_design, severity="error", by_design=True)
     assert lines(by_design)["first"].startswith("no change is known to save 1 % of the step")
+
+
+def test_workers_of_the_loader_come_first_where_they_save_more_than_all_that_is_found() -> None:
+    info, replay = sample.trace_info(), sample.REPLAY
+
+    def asked(saving: float, low: float) -> str:
+        asked = Asked(
+            question="two more workers", saving_ms_per_step=saving, saving_low_ms_per_step=low,
+            saving_high_ms_per_step=2 * saving,
+        )  # fmt: skip
+        known = msgspec.structs.replace(info, replay=msgspec.structs.replace(replay, asked=(asked,)))
+        return conclude(sample.report([known], [UNNAMED, READ])).change
+
+    assert asked(1.5, 0.5).startswith("data loading: Load ahead: more DataLoader workers")
+    assert asked(0.2, 0.1).startswith("train.py:42"), "hardly more than the finding saves"
+    assert asked(1.5, 0.0).startswith("train.py:42"), "it may save nothing"
+
+
+def test_a_line_whose_saving_is_known_comes_before_a_bound_without_a_line() -> None:
+    bound = changed(
+        site=None, at=None, fingerprint="bound", saving_ms_per_step=None, saving_low_ms_per_step=0.0,
+        saving_high_ms_per_step=1.0,
+    )  # fmt: skip
+    line = changed(saving_ms_per_step=0.3, saving_low_ms_per_step=0.2, saving_high_ms_per_step=0.4)
+    assert lines(bound, line)["first"].startswith("train.py:42")
+    little = msgspec.structs.replace(line, saving_ms_per_step=0.2)
+    assert not lines(bound, little)["first"].startswith("train.py:42")
+    certain = msgspec.structs.replace(bound, saving_ms_per_step=0.6)
+    assert not lines(certain, line)["first"].startswith("train.py:42")
+
+
+def test_what_saves_nothing_that_is_known_is_none_of_all_changes() -> None:
+    unknown = changed(saving_ms_per_step=None, saving_low_ms_per_step=None, saving_high_ms_per_step=None, site=None)
+    found = [READ, changed(fingerprint="other", saving_ms_per_step=0.3), unknown]
+    known = msgspec.structs.replace(
+        sample.report(found=found), saving_all_ms_per_step=0.6, saving_all_low_ms_per_step=0.4,
+        saving_all_high_ms_per_step=0.7,
+    )  # fmt: skip
+    assert dict(conclude(known).lines)["step"].endswith("with both changes")

@@ -12,8 +12,9 @@ import pytest
 from syncscope.report.html import render
 from syncscope.report.html_file import embed
 from syncscope.report.picture.lanes import Lanes
-from syncscope.schema.report import Report
-from tests.report.sample import HOSTILE, finding, lanes, report, trace_info
+from syncscope.schema.findings import IdleCause
+from syncscope.schema.report import Asked, Report
+from tests.report.sample import HOSTILE, REPLAY, finding, lanes, report, trace_info
 
 
 def data_block(page: str) -> str:
@@ -90,3 +91,14 @@ def test_embedded_json_reads_back_and_holds_no_markup(text: str) -> None:
 
 def test_an_ordinary_page_is_below_two_megabytes() -> None:
     assert len(render(report(), [lanes()]).encode()) < 2_000_000
+
+
+def test_the_first_change_leads_to_no_card_that_says_nothing_of_it() -> None:
+    work = IdleCause(cause="host work", ms_per_step=1.6)
+    idle = msgspec.structs.replace(
+        finding("OVL303", "device-starved", None, None), causes=(work,), idle_ms_per_step=1.6, asks_for_more=True
+    )
+    asked = Asked(question="two workers", saving_ms_per_step=1.5, saving_low_ms_per_step=1.0)
+    info = msgspec.structs.replace(trace_info(), replay=msgspec.structs.replace(REPLAY, asked=(asked,)))
+    page = msgspec.json.decode(data_block(render(report([info], [idle]))))["page"]
+    assert (page["change"]["place"], page["first"]) == ("data loading", None)

@@ -87,22 +87,23 @@ def test_the_pointer_tells_of_a_stretch(show: Show) -> None:
 def test_cards_say_how_often_and_what_only_the_count_knows(show: Show) -> None:
     page = show(page_of()).page
     assert page.locator(".finding .often").all_inner_texts() == [
-        "every 10 steps (41 in 412)", "every step", "in evaluate: 3 a step", "once an epoch", "once, in step 0"
+        "every step", "in evaluate: 3 a step", "every 10 steps (41 in 412)", "once an epoch", "once, in step 0"
     ]  # fmt: skip
-    first = nth(page, 1)
-    assert first.locator(".cost").inner_text().split("\n") == [
+    little = nth(page, 4)  # it saves little
+    counted = nth(page, 3)
+    assert little.locator(".cost").inner_text().split("\n") == [
         "0.163 ms",
         "blocked a step, under\u00a01\u00a0%",
         "saves under 1 %",
         "19 µs a step of the run",
     ]
-    first.locator("> summary").click()  # the card that is open is that of the first change
-    facts = " ".join(first.locator(".aside").inner_text().split())
+    little.locator("> summary").click()  # the card that is open is that of the first change
+    facts = " ".join(little.locator(".aside").inner_text().split())
     assert "Phase train In the run 41, in steps 0 to 410" in facts
     assert "Recorded 3 in 3 steps, 1 a step" in facts
-    nth(page, 4).locator("> summary").click()
-    nth(page, 4).locator(".chain summary").click()
-    assert "no window recorded it" in nth(page, 4).inner_text()
+    counted.locator("> summary").click()
+    counted.locator(".chain summary").click()
+    assert "no window recorded it" in counted.inner_text()
 
 
 def test_amounts_of_recorded_steps_are_called_that_beside_the_run(show: Show) -> None:

@@ -133,6 +133,22 @@ def test_why_a_saving_is_not_known_is_told_on_request(high: float | None, said: 
     assert "no step" not in shown(sample.report(found=found))
 
 
+def test_a_long_fix_is_told_once() -> None:
+    read = sample.findings()[0]
+    fix = "Keep it on the device, where the next operation needs it, and read it once an epoch."
+    assert read.site is not None
+    several = [
+        msgspec.structs.replace(
+            read, fix=fix, fingerprint=str(line), site=msgspec.structs.replace(read.site, line=line)
+        )
+        for line in (42, 43)
+    ]  # fmt: skip
+    text = shown(sample.report(found=several), 120)
+    assert text.count(f"fix: {fix}") == 1
+    assert "fix: as at train.py:42\n" in text
+    assert shown(sample.report(found=several), 120, view=VERBOSE).count(f"fix: {fix}") == 2
+
+
 def test_after_five_findings_the_others_have_a_line_each() -> None:
     text = shown(sample.report(found=several(7)), 120)
     assert text.count("fix: ") == 5
@@ -262,6 +278,14 @@ def test_what_stands_behind_the_savings_is_told() -> None:
 
 def test_why_there_are_no_savings_is_told() -> None:
     assert "  no savings: the trace has no steps to replay\n" in replayed(null_why="the trace has no steps to replay")
+
+
+def test_why_a_trace_with_findings_has_no_savings_is_told_without_being_asked() -> None:
+    info = msgspec.structs.replace(sample.trace_info(), replay=Replay(null_why="the recorded steps did more"))
+    text = shown(sample.report([info]), 120)
+    assert text.count("no savings: the recorded steps did more") == 1
+    assert shown(sample.report([info]), 120, view=VERBOSE).count("no savings: the recorded steps did more") == 1
+    assert "no savings" not in shown(sample.report([info], []), 120)
 
 
 def test_waits_outside_the_steps_say_so_and_have_no_weight() -> None:

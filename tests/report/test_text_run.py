@@ -12,10 +12,12 @@ from rich.console import Console
 
 from syncscope.report.text import render
 from syncscope.report.text_run import show_runs
+from syncscope.report.view import View
+from syncscope.schema.findings import Finding, Frame
 from syncscope.schema.report import Report
 from tests.report import sample
 from tests.report.hostile import HOSTILE, unseen
-from tests.report.sample_run import counted_only, info, only_counted, ranks, report, run
+from tests.report.sample_run import counted_only, info, only_counted, ranks, rate, report, run
 
 
 def shown(made: Report, width: int = 80) -> list[str]:
@@ -72,6 +74,13 @@ def test_long_names_are_cut_and_the_figures_stay(name: str, where: str | None, w
     assert len(lines) == 6
     assert max(map(cell_len, lines)) <= width
     assert lines[2].split()[-9:] == ["81", "%", "412", "98.1", "ms", "140", "ms", "2.1", "16–38"]
+
+
+def test_a_name_that_would_be_cut_comes_before_the_place_and_the_percentile() -> None:
+    name = "evaluate in train_the_module.py 2"
+    head, row = (" ".join(line.split()) for line in shown(renamed(name, "src/training.py:77 main"))[1:3])
+    assert head == "time steps step waits recorded"
+    assert row == f"{name} 81 % 412 98.1 ms 2.1 16–38"
 
 
 def test_of_a_place_the_file_and_the_line_stay_longest() -> None:
@@ -159,3 +168,61 @@ def test_what_was_counted_in_few_steps_or_in_a_phase_that_was_not_has_a_line(fie
     text = whole(report([known], [msgspec.structs.replace(counted_only(), **fields)]), 120)
     assert "outside of the steps or in few of them, saving not known:\n  SYN100 unexplained-wait  train.py:80" in text
     assert "fix: " not in text
+
+
+def phases_of(*names: str, **changes: Any) -> list[Finding]:
+    """The reading line of the sample in several phases of the run."""
+    read = sample.findings()[0]
+    known = {"run_saving_ms_per_step": 0.5} | changes
+    return [rate(read, 1.0, 80, phase=name, run_steps=None, **known) for name in names]
+
+
+def test_a_line_in_several_phases_has_one_card_which_names_the_others() -> None:
+    found = phases_of("evaluate", "train", "start", run_saving_ms_per_step=5.0)
+    text = " ".join(whole(report(findings=found), 120).split())
+    assert text.count("train.py:42 loss.item()") == 2, "the first change, and one card"
+    assert "in evaluate: every step" in text
+    assert "also in train: every step, saves 5.1 %; in start: 80 times" in text
+    assert "3 findings at 1 place" in text
+
+
+def test_a_saving_of_another_phase_is_of_its_step() -> None:
+    text = whole(report(findings=phases_of("evaluate", run_saving_ms_per_step=8.85)), 120)
+    assert "saves 10 % (8.85 ms a step of evaluate)" in text
+
+
+def test_how_often_is_told_without_how_that_was_sampled_unless_asked() -> None:
+    sampled = rate(sample.findings()[0], 2.0, 824, run_per_step_low=1.5, run_per_step_high=2.5)
+    made = report([info(run=run(one_in=6.5))], [sampled])
+    assert "about 2 a step" in whole(made)
+    assert "counted in one of" not in whole(made).split("saves")[-1]
+    buffer = io.StringIO()
+    render(made, Console(file=buffer, width=120), View(verbose=True))
+    assert "about 2 a step (1.5–2.5; counted in one of 6.5 steps)" in buffer.getvalue()
+
+
+def test_lines_that_differ_by_the_line_of_a_library_alone_are_one() -> None:
+    little = [
+        msgspec.structs.replace(one, at=Frame(file="<site-packages>/torch/optim/lbfgs.py", line=line, function="step"))
+        for line in (435, 442, 450)
+        for one in phases_of("train", run_saving_ms_per_step=0.1)
+    ]
+    text = whole(report(findings=little), 120)
+    assert text.count("train.py:42  loss.item()") == 1
+    assert "every step · 2 more such waits inside of it" in text
+
+
+def test_what_was_only_counted_has_a_line_unless_it_blocks_for_long() -> None:
+    little, much = (msgspec.structs.replace(counted_only(), run_stall_ms_per_step=ms) for ms in (0.21, 30.0))
+    other = msgspec.structs.replace(sample.findings()[1], phase="train")
+    assert "fix: Keep the losses" not in whole(report(findings=[other, little]))
+    assert "fix: Keep the losses" in whole(report(findings=[other, much]))
+    assert "blocked at most 30 ms (34 %)" in whole(report(findings=[other, much]))
+    assert "fix: Keep the losses" in whole(report(findings=[little])), "where there is nothing else"
+
+
+def test_the_frame_of_backward_itself_is_not_told() -> None:
+    (read,) = phases_of("train", run_saving_ms_per_step=5.0)
+    engine = Frame(file="<site-packages>/torch/autograd/graph.py", line=869, function="_engine_run_backward")
+    assert "at <site-packages>/lib/metrics.py:88" in whole(report(findings=[read]))
+    assert "graph.py" not in whole(report(findings=[msgspec.structs.replace(read, at=engine)]))

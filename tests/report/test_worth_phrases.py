@@ -118,3 +118,24 @@ def test_what_blocks_for_long_is_told_of_the_steps_that_its_frequency_is_of() ->
     assert describe_much(saved(stall_ms_per_step=1.5, run_per_step=0.1), [INFO]) == []
     whole = saved(per_step=None, stall_ms=3.0, stall_ms_per_step=None)
     assert describe_much(whole, [INFO]) == ["blocked 3 ms (50 %)"]
+
+
+def test_a_cause_of_idle_time_that_saves_nothing_is_not_told() -> None:
+    causes = [
+        IdleCause(cause=cause, ms_per_step=0.1, saving_ms_per_step=ms, saving_low_ms_per_step=0.0,
+                  saving_high_ms_per_step=ms)
+        for cause, ms in (("host work", 0.51), ("data loading", 0.0))
+    ]  # fmt: skip
+    idle = saved(causes=tuple(causes))
+    assert describe_causes(idle, sample.report(found=[idle])) == ["host work: saves 0.51 ms (10 %)"]
+
+
+def test_idle_time_of_unknown_saving_says_what_one_cause_of_it_saves() -> None:
+    loading = IdleCause(
+        cause="data loading", ms_per_step=1.0, saving_ms_per_step=0.51, saving_low_ms_per_step=0.4,
+        saving_high_ms_per_step=0.6, likely_saving_ms_per_step=0.51,
+    )  # fmt: skip
+    impact = describe_impact(saved(causes=(loading,), asks_for_more=True), INFO)
+    assert (impact.level, impact.words, impact.amount) == ("unknown", "data loading alone saves 10 %", "0.51 ms")
+    little = msgspec.structs.replace(loading, saving_ms_per_step=0.01, likely_saving_ms_per_step=0.01)
+    assert describe_impact(saved(causes=(little,), asks_for_more=True), INFO).words == "saving not known"

@@ -201,6 +201,25 @@ def test_many_small_copies_are_to_be_joined_where_they_come_from(direction: str,
     assert part in fixes["SYN101"]
 
 
+@pytest.mark.parametrize(("reads", "part"), [(8, "values = x.tolist()"), (3, "read it every so many steps")])
+def test_values_that_are_read_one_by_one_are_to_be_read_together(reads: int, part: str):
+    builder = TraceBuilder().recording(0, 1000)
+    for number in range(reads):
+        waiting(builder, 10 + 100 * number, "aten::item").warning(100 + 100 * number, line(9, "int(lengths[i])"))
+    builder.annotation("Optimizer.step#SGD.step", 900, 50)
+    (found,) = findings(builder, "SYN102")
+    assert part in found.fix
+
+
+def test_an_index_of_the_host_that_is_copied_often_is_to_be_moved_once():
+    builder = TraceBuilder().recording(0, 1000)
+    for number in range(8):
+        waiting(builder, 10 + 100 * number, "aten::index", "aten::copy_", copy="HtoD", memory="pageable", size=80)
+        builder.warning(100 + 100 * number, line(9, "cache[rows]"))
+    (found,) = findings(builder, "CPY203")
+    assert "Keep the index" in found.fix
+
+
 def test_a_gradient_that_backward_takes_to_the_host_is_to_stay_where_the_tensor_should_be():
     builder = TraceBuilder().step(0, 1000)
     backward = ("autograd::engine::evaluate_function: ToCopyBackward0", "ToCopyBackward0")
@@ -244,12 +263,12 @@ def test_a_new_tensor_that_is_moved_and_an_index_of_the_host_are_told_by_the_exp
     assert fixes["SYN101"].startswith(part)
 
 
-def test_of_two_findings_about_the_same_copies_one_advises_and_the_other_refers_to_it():
+def test_two_findings_about_the_same_copies_advise_the_same():
     builder = TraceBuilder().recording(0, 300)
     waiting(builder, 10, "aten::to", "aten::copy_", copy="HtoD", memory="pageable")
     found = {one.rule: one for one in findings(builder.warning(100, line(9, "x.to('cuda')")), "SYN101", "CPY201")}
     assert "pinned memory" in found["SYN101"].fix
-    assert "SYN101" in found["CPY201"].fix
+    assert found["CPY201"].fix == found["SYN101"].fix
     assert found["CPY201"].related == (found["SYN101"].fingerprint,)
 
 

@@ -473,7 +473,7 @@ def test_the_result_of_the_one_recorded_step_is_a_note_and_of_several_steps_is_n
 
 
 def test_a_pageable_result_is_not_told_to_do_what_its_wait_is_not_told() -> None:
-    for after, severity, fix in ((False, "note", "Nothing, where the call"), (True, "warning", "Make the change that")):
+    for after, severity, fix in ((False, "note", "Nothing, where the call"), (True, "warning", "Copy with .to('cpu'")):
         wait, copy = findings(result_read(after=after, memory="pageable"), "SYN101", "CPY201")
         assert (copy.severity, copy.fix.startswith(fix)) == (severity, True)
         assert wait.fix.startswith("Nothing") is copy.fix.startswith("Nothing")

@@ -100,6 +100,20 @@ def test_measured_time_counts_more_than_that_of_the_window() -> None:
     assert (found.run_per_step, found.run_stall_ms_per_step, found.stall_ms_per_step) == (0.5, 5.0, 0.02)
 
 
+@pytest.mark.parametrize(("blocked_ms", "told"), [(500, 0.03), (0.05, 0.01)])
+def test_a_copy_blocks_no_longer_over_the_run_than_in_the_window(blocked_ms: float, told: float) -> None:
+    """The whole call is timed, in which the host may convert what it copies."""
+    builder = TraceBuilder().recording(0, 400, 800, phase="train")
+    for start in (0, 400):
+        waiting(builder, start + 5, "aten::to", "aten::copy_", copy="HtoD", memory="pageable")
+        builder.warning(start + 95, line(9, "x.cuda()"))
+    builder.phase("train", steps=5)
+    blocked = int(blocked_ms * 1_000_000)
+    builder.counted(0, 5, line(9, "x.cuda()"), steps=5, direction="HtoD", blocked_ns=blocked).run()
+    (found,) = findings(builder, "SYN101")
+    assert (found.run_per_step, found.run_stall_ms_per_step) == (1.0, told)
+
+
 class TestLinesWithoutAWindow:
     @pytest.mark.parametrize(
         ("stack", "wait", "rule"),

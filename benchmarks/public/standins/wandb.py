@@ -14,4 +14,4 @@ class Nothing:
 
 
 run = config = Nothing()
-init = log = finish = watch = Histogram = Image = Table = Nothing()
+init = log = finish = save = Settings = watch = Histogram = Image = Table = Nothing()

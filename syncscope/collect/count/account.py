@@ -159,10 +159,17 @@ class Account:
         self.tail_ns += min(cost_ns, max(self.tail_left_ns, 0.0))
         self.cost_ns += cost_ns * (not booked)
 
-    def book_block(self, took_ns: int) -> None:
-        """To close a block of steps, with its books, and choose the next one took so long."""
+    def book_block(self, took_ns: int) -> float:
+        """To close a block of steps, with its books, and choose the next one took so long. Returns what of it is
+        believed."""
         prices = self.prices
-        self.cost_ns += min(took_ns, COLDEST * (prices.step + prices.switch)) - prices.settle
+        believed = min(took_ns, COLDEST * (prices.step + prices.switch))
+        self.cost_ns += believed - prices.settle
+        return believed
+
+    def book_end(self, took_ns: int) -> None:
+        """To hear of the end of a loop, and leave its phase, took so long. To come back to it takes as much again."""
+        self.book_tail(2 * self.book_block(took_ns), booked=True)
 
     def settle(self, elapsed_ns: int, rare: bool = False) -> float:
         """Close the books after ``elapsed_ns`` more, of something ``rare``. Returns what counting cost in it."""

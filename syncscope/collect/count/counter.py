@@ -36,6 +36,9 @@ from syncscope.schema.recording import SiteEvent
 SELDOM_INSIDE = ("evaluate", "generate", "rollout", "checkpoint")
 """Phases in the midst of another one's step, after which the rest of that is counted."""
 
+UNUSUAL = 2.0
+"""A step lasts, and is unlike the others, where it takes so many times as long as they do on average."""
+
 REST = 0.25
 """The part of what last steps of stays may take that such a rest may take: it lacks in the evaluations themselves."""
 
@@ -226,6 +229,7 @@ class Counter(Counted):
             if not lasting:
                 self._ticked_ns = self._clock()
             self._ticked = state.phase.number, step
+        lasting = lasting and self._clock() - before_ns >= UNUSUAL * state.sampling.averages.length
         if lasting and not (state.stepless or (state.sampling.on and not self._paused)):
             self._settle()
             if state.lasting_step != step:
@@ -346,7 +350,7 @@ class Counter(Counted):
         """Hear of the end of the loop that the program is in, where steps of it are left out: what follows it comes
         once a stay, and nothing else tells that it begins."""
         state, account = self._state, self._account
-        if account.on or self._suspended or not state.told_at_begin or account.tail_left_ns <= 0:
+        if account.on or self._suspended or not state.told_at_begin or state.stays_for_one or account.tail_left_ns <= 0:
             return
         self._watched = state
         account.book_tail(self._tracker.watch_end(self._loop_over, account.tail_left_ns))
@@ -361,7 +365,7 @@ class Counter(Counted):
             self._tracker.at(frame)
             if self._state.told_at_begin:
                 self._count_tail(self._state)
-            self._account.book_block(self._clock() - begin)
+            self._account.book_end(self._clock() - begin)
         except Exception as error:
             self.tally.failed(error)
         finally:

@@ -84,6 +84,8 @@ class PhaseTally(Weights):
         """... and when that began, and for the step before it."""
         self._stay_of, self._stay_ns = 0, -1
         """The step with which the last stay began, where steps are told when they begin, and when that was."""
+        self.stays_for_one = False
+        """The stay before it had one step: all steps are followed by what follows the loop, and those drawn tell it."""
         self.cut = False
         """Counting stopped in the middle of a step, because it came to cost too much."""
 
@@ -128,6 +130,7 @@ class PhaseTally(Weights):
         left out, are told when they begin, and are so many in a stay that its first one is unlike the others."""
         steps, passed_ns, first = self.phase.steps - self._stay_of, now_ns - self._stay_ns, self._stay_ns < 0
         self._stay_of, self._stay_ns = self.phase.steps, now_ns
+        self.stays_for_one = not first and steps <= 1
         many = self.told_at_begin and not first and steps >= FEWEST
         return many and self._is_drawn(paused) and self._affords(1, 1, passed_ns, prices, spare_ns)
 
@@ -175,7 +178,7 @@ class PhaseTally(Weights):
         self.forget_weights()
         self.stays.begin_again(self.phase.steps)
         self._back_at, self._rest_of = -FEWEST, -1
-        self._stay_of, self._stay_ns = 0, -1
+        self._stay_of, self._stay_ns, self.stays_for_one = 0, -1, False
         self.begin()
         for place in self.places:
             place.begin_again()
@@ -197,7 +200,7 @@ class PhaseTally(Weights):
             of_lasting=self._lasting_parts.scale(*lasting_ns),
             lasting_step=self.lasting_step,
             of_seen=self._of_seen(here * counting),
-            first=self.first if self.counted_steps + here * counting > 1 else None,
+            first=self.first if self.counted_steps + here * counting - self.lacking > 1 else None,
         )
 
     def _of_seen(self, here: int) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal, NamedTuple
 
 from syncscope.schema.counting import CountedWait, Direction
@@ -154,8 +155,16 @@ class Place:
         self.now, self.last_cut, self.weight = self.now + self.last_cut, 0, ITSELF
 
     def end_lasting(self) -> None:
-        """The step that lasts is over."""
-        self.lasting, self.lasting_steps, self.now = self.lasting + self.now, self.lasting_steps + (self.now > 0), 0
+        """The step that lasts is over. As many waits as a step usually has are its own, and no more than they are."""
+        usual = self.usual_of_lasting
+        self.count, self.steps, self.alone = self.count + usual, self.steps + (usual > 0), self.alone + usual
+        more, self.now = self.now - usual, 0
+        self.lasting, self.lasting_steps = self.lasting + more, self.lasting_steps + (more > 0)
+
+    @property
+    def usual_of_lasting(self) -> int:
+        """Waits in the step under way, which lasts, as far as other steps with waits have as many."""
+        return min(self.now, math.ceil(self.count / self.steps)) if self.steps else 0
 
     def begin_again(self) -> None:
         """Its steps were others so far."""
@@ -228,7 +237,8 @@ class Place:
     def _told(self, sampled: Sampled) -> _Told:
         """What was counted, and what it tells of all steps."""
         lasts = self.step == sampled.lasting_step
-        lasting, now = self.lasting + self.now * lasts, self.now * (not lasts)
+        now = self.usual_of_lasting if lasts else self.now
+        lasting = self.lasting + self.now - now
         count, steps = self.count + now, self.steps + (now > 0)
         estimate, variance = self._estimate(now, sampled)
         if sampled.of_time > 1:
@@ -243,7 +253,7 @@ class Place:
         if lasting:
             of_lasting, variance = _of_parts(lasting, sampled.of_lasting, variance)
             count, estimate = count + lasting, estimate + of_lasting
-            steps += self.lasting_steps + (lasts and self.now > 0)
+            steps += self.lasting_steps + (self.now > now)
         if sampled.of_seen > 1:
             estimate, variance = _of_parts(estimate, sampled.of_seen, variance * sampled.of_seen**2)
         if not count:

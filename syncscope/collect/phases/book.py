@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from syncscope.collect.phases.expected import NONE, Expected
 from syncscope.collect.phases.loops import Loop
 from syncscope.collect.phases.nests import Nest
-from syncscope.collect.phases.phase import CallPlace, Phase
+from syncscope.collect.phases.phase import IN_OTHER_TURNS, Phase, StepPlace
 from syncscope.collect.phases.places import name_phases, show_place
 from syncscope.schema.counting import CountedSource, PhaseKind
 
@@ -219,6 +219,7 @@ class PhaseBook:
             before.intruder = before.intruder or phase.kind
         if phase.loop is None:
             phase.times += 1
+        phase.timed &= phase.source != "turn"  # those are told at their ends: this one began elsewhere
         self.current = phase
         self._let(self._listener.changed, before, phase)
 
@@ -232,7 +233,7 @@ class PhaseBook:
             phase.restart()
             self._let(self._listener.better_source, phase)
 
-    def _is_boundary(self, phase: Phase, source: CountedSource, caller: Any, place: CallPlace = None) -> bool:
+    def _is_boundary(self, phase: Phase, source: CountedSource, caller: Any, place: StepPlace | None = None) -> bool:
         """Whether steps of ``phase`` end with those of ``caller``: the first that came twice, until it is gone, or
         another comes twice without it since the loop began again."""
         chosen = phase.source == source
@@ -250,18 +251,27 @@ class PhaseBook:
         self._owner_came(phase)
         return True
 
-    def _takes_turn(self, phase: Phase, place: CallPlace) -> bool:
+    def _takes_turn(self, phase: Phase, place: StepPlace | None) -> bool:
         """The module whose calls end steps is called at another ``place``: a further call in the same step, with and
-        without a condition, say. Returns whether steps end there from now on: it came twice without the other."""
+        without a condition, say. Returns whether a step ends there all the same: it is another branch of the loop, or
+        came twice without the other, and ends the steps from now on."""
         steps = phase.steps + (self.expected.unheard if phase is self.current else 0)
-        if phase.called_at_too.get(place) == steps:
+        latest = phase.called_at_too.get(place)
+        if latest == IN_OTHER_TURNS:
+            return True
+        if latest == steps:
             phase.owner_at = place
+            phase.called_at_too.clear()
             phase.steps += 1  # the call before was one, too
             return True
         if len(phase.called_at_too) >= MAX_SEEN:
             phase.called_at_too.clear()
-        phase.called_at_too[place] = steps
         phase.called_inside = True  # quick looks do not tell places apart
+        owner_at = phase.owner_at
+        if latest is None and place is not None and owner_at is not None and place.is_other_branch_of(owner_at):
+            phase.called_at_too[place] = IN_OTHER_TURNS
+            return True
+        phase.called_at_too[place] = steps
         return False
 
     @staticmethod
@@ -269,7 +279,7 @@ class PhaseBook:
         phase.since_owner, phase.owned = 0, phase.times
         phase.seen.pop(phase.source, None)
 
-    def _seen_before(self, phase: Phase, source: CountedSource, owner: Any, place: CallPlace = None) -> bool:
+    def _seen_before(self, phase: Phase, source: CountedSource, owner: Any, place: StepPlace | None = None) -> bool:
         seen = phase.seen.setdefault(source, {})
         if len(seen) >= MAX_SEEN:
             seen.clear()
@@ -277,7 +287,7 @@ class PhaseBook:
         seen[id(owner), place] = count
         return count >= 2
 
-    def _choose(self, phase: Phase, source: CountedSource, owner: Any, place: CallPlace = None) -> None:
+    def _choose(self, phase: Phase, source: CountedSource, owner: Any, place: StepPlace | None = None) -> None:
         self._listen()
         before, seen = phase.source, phase.seen.get(source, {}).get((id(owner), place), 0)
         if before not in ("none", source):

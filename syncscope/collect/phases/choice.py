@@ -40,9 +40,10 @@ EVALUATING = frozenset(("test", "testing", "eval", "evaluate", "evaluation", "in
 ROLLING = frozenset(("rollout", "rollouts"))
 """Words in the names of functions in which a policy acts, though its modules are not in training."""
 
-Event = Literal["step", "training", "call", "eval", "next", "user", "backward", "grad"]
+Event = Literal["step", "training", "call", "eval", "next", "user", "backward", "grad", "turn"]
 """What happened: an optimiser stepped; an outermost module was called in training with gradients, in training without,
-or not in training; a loader gave a batch; the program said that a step ended; gradients were accumulated, or returned.
+or not in training; a loader gave a batch; the program said that a step ended; gradients were accumulated, or returned;
+a loop of tensors alone began its next turn.
 """
 
 
@@ -76,6 +77,8 @@ class PhaseChoice(PhaseBook):
             return self._training_call(nest)
         if event in ("backward", "grad"):
             return self._gradients_of(event, nest)
+        if event == "turn":
+            return self._turn_of(nest)
         return self._other_call(event, nest)
 
     def _train_around(self, nest: Nest) -> Phase | None:
@@ -155,6 +158,12 @@ class PhaseChoice(PhaseBook):
         if known is not None or not nest.loops:
             return known or self.current
         return self._new("train" if event == "backward" else "other", nest.loops[0], nest)
+
+    def _turn_of(self, nest: Nest) -> Phase:
+        """The phase whose loop, the innermost, turned. Nothing tells what it is for."""
+        if not nest.loops:
+            return self.current
+        return self._by_loop.get(nest.loops[0]) or self._new("other", nest.loops[0], nest)
 
     def _other_call(self, event: Event, nest: Nest) -> Phase:
         if not nest.loops:

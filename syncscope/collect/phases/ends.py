@@ -6,16 +6,13 @@ import contextlib
 import sys
 from collections.abc import Callable, Iterable
 from types import CodeType, FrameType
-from typing import Any
 
 from syncscope.collect.phases.loops import Loop
+from syncscope.collect.phases.monitoring import Tool
 
 Over = Callable[[FrameType], None]
 """Called with the innermost frame once a loop is over: the one that ran it, and then the one to which that returns.
 What it raises is lost: it is called in the midst of the program."""
-
-TOOLS = (4, 3)
-"""Numbers of tools that Python leaves to whoever comes first."""
 
 ASKING_NS = 5_000.0
 """What it takes to find the frame to be watched, twice what was measured in a loop, ..."""
@@ -41,8 +38,7 @@ class LoopEnd:
     """
 
     def __init__(self) -> None:
-        self._monitoring: Any = getattr(sys, "monitoring", None)
-        self._tool: int | None = None
+        self._tool = Tool()
         self._code: CodeType | None = None
         self._frame_id = 0
         self._loops: tuple[Loop, ...] = ()
@@ -64,47 +60,25 @@ class LoopEnd:
         code = frame.f_code
         mine = tuple(loop for loop in loops if loop.code is code)
         self._frame_id, self._loops, self._over = id(frame), mine, over
-        if self._monitoring is None or not mine:
+        if not (self._tool.exists and mine):
             return ASKING_NS
         size = len(code.co_code)
         needed = ASKING_NS + BASE_NS + BYTE_NS * size
         of_lines = self._count_lines(code, mine) * (LINE_NS + LINE_BYTE_NS * size)
-        if needed > most_ns or not self._take_number():
+        if needed > most_ns or not self._tool.take({"LINE": self._heard_line, "PY_RETURN": self._heard_return}):
             return ASKING_NS
-        events = self._monitoring.events
-        heard = events.PY_RETURN
+        heard = ["PY_RETURN"]
         if needed + of_lines <= most_ns:
-            heard, needed = heard | events.LINE, needed + of_lines
+            heard, needed = [*heard, "LINE"], needed + of_lines
         self._code = code
-        self._monitoring.set_local_events(self._tool, code, heard)
+        self._tool.hear(code, *heard)
         return needed
 
     def stop(self) -> None:
         """Watch nothing any more, and give the number back."""
-        tool, code, self._tool, self._code = self._tool, self._code, None, None
+        self._code = None
         self._frame_id, self._left, self._over = 0, False, _nobody
-        if tool is None:
-            return
-        events = self._monitoring.events
-        if code is not None:
-            self._monitoring.set_local_events(tool, code, 0)
-        for event in (events.LINE, events.PY_RETURN):
-            self._monitoring.register_callback(tool, event, None)
-        self._monitoring.free_tool_id(tool)
-
-    def _take_number(self) -> bool:
-        monitoring = self._monitoring
-        for tool in TOOLS:
-            if monitoring.get_tool(tool) is None:
-                try:
-                    monitoring.use_tool_id(tool, "syncscope")
-                except ValueError:  # another thread was faster
-                    continue
-                self._tool = tool
-                monitoring.register_callback(tool, monitoring.events.LINE, self._heard_line)
-                monitoring.register_callback(tool, monitoring.events.PY_RETURN, self._heard_return)
-                return True
-        return False
+        self._tool.free()
 
     def _count_lines(self, code: CodeType, loops: tuple[Loop, ...]) -> int:
         if code not in self._lines:
@@ -115,7 +89,7 @@ class LoopEnd:
     def _heard_line(self, code: CodeType, line: int) -> object:
         frame = sys._getframe(1)
         if any(loop.holds(frame.f_lasti) for loop in self._loops):
-            return self._monitoring.DISABLE
+            return self._tool.DISABLE
         if code is self._code and id(frame) == self._frame_id:
             with contextlib.suppress(Exception):  # another thread may stop this meanwhile, and the program goes on
                 self.leave_loop(frame)
@@ -133,8 +107,8 @@ class LoopEnd:
     def leave_loop(self, frame: FrameType) -> None:
         """The loop of the frame that is watched is over. Its return is heard from now on, if anything is."""
         self._left = True
-        if self._tool is not None:
-            self._monitoring.set_local_events(self._tool, self._code, self._monitoring.events.PY_RETURN)
+        if self._code is not None:
+            self._tool.hear(self._code, "PY_RETURN")
         self._over(frame)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dis
 import sys
 from bisect import bisect_left, bisect_right
+from itertools import pairwise
 from types import CodeType
 
 MAX_CODES = 20_000
@@ -62,6 +63,25 @@ def loops_of(code: CodeType) -> tuple[Loop, ...]:
             # Keeping the code keeps its id from being used again.
             _known[id(code)] = known
     return known[1]
+
+
+def may_follow(code: CodeType, before: int, after: int) -> bool:
+    """Whether the instruction at ``after`` may run once that at ``before`` did, in the same turn of the loop: without
+    a jump back. Two branches of a condition do not follow each other."""
+    if after <= before:
+        return False
+    names, jumps = _read(code)
+    offsets = list(names)
+    first, last = (bisect_right(offsets, lasti) - 1 for lasti in (before, after))  # 3.11 tells of its own data, too
+    reached = {offsets[first]}
+    for offset, behind in pairwise(offsets[first : last + 1]):
+        if offset not in reached:
+            continue
+        if jumps.get(offset, 0) > offset:
+            reached.add(jumps[offset])
+        if names[offset] not in ENDS and not _always_jumps(names[offset]):
+            reached.add(behind)
+    return offsets[last] in reached
 
 
 def _find(code: CodeType) -> tuple[Loop, ...]:

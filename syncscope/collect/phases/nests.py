@@ -116,6 +116,20 @@ class Nests:
             frame = frame.f_back
         return None
 
+    def loops_around(self, frame: FrameType | None) -> list[Loop]:
+        """The loops around ``frame``, innermost first, that the user's code runs, or a library that it calls. From any
+        thread."""
+        found: list[Loop] = []
+        of_user = depth = 0
+        while frame is not None and depth < MAX_DEPTH:
+            kept = self.of_code(frame.f_code)
+            if not kept.skipped:
+                lasti = frame.f_lasti
+                found += [loop for loop in self._loops_in(kept) if loop.holds(lasti)]
+                of_user = len(found) if kept.user else of_user
+            frame, depth = frame.f_back, depth + 1
+        return found[:of_user]
+
     def read(self, frame: FrameType | None) -> Nest:
         """The nest of ``frame``, from the innermost frame out to the outermost of the user's; or the loop that calls
         the user's code for each request, where no other is around."""
@@ -152,10 +166,13 @@ class Nests:
         return nest
 
     @staticmethod
-    def _add_loops(nest: Nest, kept: Kept, frame: FrameType, lasti: int) -> None:
+    def _loops_in(kept: Kept) -> tuple[Loop, ...]:
         if kept.loops is None:
             kept.loops = () if _is_forward(kept.code) else loops_of(kept.code)
-        for loop in kept.loops:
+        return kept.loops
+
+    def _add_loops(self, nest: Nest, kept: Kept, frame: FrameType, lasti: int) -> None:
+        for loop in self._loops_in(kept):
             if loop.holds(lasti):
                 nest.loops.append(loop)
                 nest.frames.append(id(frame))

@@ -8,13 +8,37 @@ import statistics
 import weakref
 from dataclasses import dataclass, field
 from types import CodeType
-from typing import Any
+from typing import Any, NamedTuple
 
-from syncscope.collect.phases.loops import Loop
+from syncscope.collect.phases.loops import Loop, may_follow
 from syncscope.schema.counting import CountedSource, PhaseKind
 
 CallPlace = tuple[CodeType, int] | None
 """A function and where in it something is called (``f_lasti``); ``None`` where that does not matter."""
+
+
+class StepPlace(NamedTuple):
+    """Where in a step something is called: there, and where the function that runs the phase's loop stands. A function
+    that calls a module may itself be called at several lines of the loop."""
+
+    code: CodeType
+    lasti: int
+    outer: CodeType | None
+    """``None`` where nothing around runs the loop."""
+    outer_lasti: int
+
+    def is_other_branch_of(self, other: StepPlace) -> bool:
+        """Whether it and ``other`` cannot both come in one turn of the loop."""
+        one, two = (self.outer, self.outer_lasti), (other.outer, other.outer_lasti)
+        if one == two:
+            one, two = (self.code, self.lasti), (other.code, other.lasti)
+        code = one[0]
+        if code is None or code is not two[0]:
+            return False
+        return not (may_follow(code, one[1], two[1]) or may_follow(code, two[1], one[1]))
+
+
+IN_OTHER_TURNS = -1
 
 FOLLOW_NS = 3_000.0
 """What following a step that passes unheard is taken to cost until one was timed."""
@@ -139,10 +163,11 @@ class Phase:
     called_inside: bool = False
     """A further loop inside of its steps calls modules too: each step is looked at closely."""
 
-    owner_at: CallPlace = None
+    owner_at: StepPlace | None = None
     """Where the call of its module is that ends a step."""
-    called_at_too: dict[CallPlace, int] = field(default_factory=dict)
-    """Where else that module was called, and the number of steps when it last was."""
+    called_at_too: dict[StepPlace | None, int] = field(default_factory=dict)
+    """Where else that module was called, and the number of steps when it last was; ``IN_OTHER_TURNS`` where a call
+    there is another turn of the loop."""
 
     # How the tracker finds it and its steps.
     loops: set[Loop] = field(default_factory=set)
@@ -164,9 +189,13 @@ class Phase:
     """No other phase has a loop in the same function: the rest of the function is part of the phase."""
     owner: weakref.ref[Any] | None = None
     """The optimiser or module whose call is the boundary."""
-    seen: dict[CountedSource, dict[tuple[int, CallPlace], int]] = field(default_factory=dict)
+    seen: dict[CountedSource, dict[tuple[int, StepPlace | None], int]] = field(default_factory=dict)
     """How often each optimiser and module was seen, by id; where one is chosen, since that was."""
     training_calls: int = 0
+    calls_in_turns: int = 0
+    """Calls of modules in it while its loop's turns are its steps, ..."""
+    first_call_at: int = 0
+    """... and how many of those it had made before the first."""
     since_owner: int = 0
     """Steps of other optimisers since the last of the chosen one."""
     owned: int = 0
@@ -228,7 +257,7 @@ class Phase:
         self.source = "none"
         self.owner = None
         self.seen.clear()
-        self.steps = self.step_ns = self.training_calls = self.since_owner = 0
+        self.steps = self.step_ns = self.training_calls = self.since_owner = self.calls_in_turns = 0
         self.timed = False
         self.lengths = Reservoir()
 

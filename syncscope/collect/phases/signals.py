@@ -25,6 +25,8 @@ from syncscope.collect.phases.gradients import GradientCalls
 from syncscope.collect.phases.modules import ModuleCalls
 from syncscope.collect.phases.thread import FollowedThread
 from syncscope.collect.phases.tracker import PhaseTracker
+from syncscope.collect.phases.turns import LoopTurns
+from syncscope.collect.relatives import several_ranks
 
 SAVING = ("save_file", "_flatten_as_ptr", "_flatten")
 """Functions of ``safetensors.torch`` that save, and those in which they copy from the device: others import
@@ -63,10 +65,31 @@ def optimizers_made(torch: Any) -> bool:
     return False
 
 
+def modules_defined(torch: Any, is_user: Callable[[str], bool]) -> bool:
+    """Whether a file of the user's, or what has no file, defines a class of modules."""
+    kinds, seen = [torch.nn.Module], {torch.nn.Module}
+    for kind in kinds:  # grows
+        file = getattr(sys.modules.get(kind.__module__), "__file__", None)
+        if kind.__module__.partition(".")[0] != "torch" and (is_user(file) if file else kind.__module__ == "__main__"):
+            return True
+        new = [each for each in type.__subclasses__(kind) if each not in seen]
+        seen.update(new)
+        kinds += new
+    return False
+
+
+def allocations(torch: Any) -> int | None:
+    """How often memory of the current device was allocated so far; ``None`` where PyTorch does not know."""
+    try:
+        return int(torch.cuda.memory_stats_as_nested_dict()["allocation"]["all"]["allocated"])
+    except Exception:  # another allocator, or another PyTorch
+        return None
+
+
 class Signals:
     """Calls ``tracker`` at each step of an optimiser, outermost call of a module, batch of a loader, ``torch.save`` and
-    ``torch.load``, save of safetensors, and at each call of ``backward`` and ``grad`` of a program that tells no steps
-    otherwise.
+    ``torch.load``, save of safetensors, and at each call of ``backward`` and ``grad``, or turn of a loop, of a program
+    that tells no steps otherwise.
 
     ``failure`` says why it stopped doing so, if it had to: the program goes on.
     """
@@ -82,6 +105,7 @@ class Signals:
         self._gradients = GradientCalls(tracker, self._followed, self._fail, lambda: self.optimizers_made)
         self._closures = ClosureCalls(tracker, self._followed, self._fail)
         self._compiled = CompiledCalls(tracker, self._followed, self._fail, lambda: self.optimizers_made)
+        self._turns = LoopTurns(tracker, self._followed, self._fail, lambda: self.optimizers_made)
         self._before: Any = None
         """The handle of the hook before steps of optimisers, which is there while somebody hears of moments."""
         self._in_loader = False
@@ -119,6 +143,10 @@ class Signals:
         self._gradients.open(torch)
         self._closures.open(torch)
         self._compiled.open(torch)
+        self._turns.modules_defined = lambda: modules_defined(torch, self._tracker.nests.paths.is_user)
+        self._turns.several_ranks = lambda: several_ranks(torch)
+        self._turns.allocations = lambda: allocations(torch)
+        self._turns.open()
 
     def detach(self) -> None:
         """Remove every hook. Does nothing the second time."""
@@ -133,6 +161,7 @@ class Signals:
         self._gradients.close()
         self._closures.close()
         self._compiled.close()
+        self._turns.close()
         self._imports.close()
         self._patches.restore()
 
@@ -144,11 +173,25 @@ class Signals:
         self._gradients.forget()
         self._closures.forget()
         self._compiled.forget()
+        self._turns.close()
 
     @property
     def note(self) -> str | None:
         """What a reader must know of the threads that make the steps."""
         return self._followed.note
+
+    @property
+    def note_without_steps(self) -> str | None:
+        """Why a run has no steps."""
+        return self._turns.note
+
+    def hear_waits(self, waits: Callable[[], int]) -> None:
+        """``waits()`` says how often the calling thread waited for the device so far, as far as that is counted."""
+        self._turns.waits = waits
+
+    def look_for_loops(self) -> None:
+        """Look for the loop of a program of tensors alone. On a thread of ours."""
+        self._turns.look()
 
     def look_wider(self) -> None:
         """Look at all modules again, if it is time. From any thread."""

@@ -15,12 +15,20 @@ from syncscope.collect.phases.book import MAX_LOOPS, QUIET, Listener
 from syncscope.collect.phases.choice import PATIENCE, ROLLS, Event, PhaseChoice
 from syncscope.collect.phases.decision import Decision, Where
 from syncscope.collect.phases.ends import LoopEnd, Over
+from syncscope.collect.phases.loops import Loop
 from syncscope.collect.phases.nests import Nest, Nests
-from syncscope.collect.phases.phase import CallPlace, Phase
+from syncscope.collect.phases.phase import CallPlace, Phase, StepPlace
 from syncscope.collect.phases.places import record
 from syncscope.schema.counting import RecordedPhase
 
 MAX_DECISIONS = 4096
+
+ENDS, ENDS_NS = 0.002, 1_000_000
+"""The share of the time, and what may be spent at once, that hearing of the ends of loops that turn may take."""
+
+BRIEF_NS = 100_000_000
+"""A loop that turns for so long on average is left when it is over; one that is called more often, so that its times
+are taken for one, once in so long. Leaving a phase and coming back takes some 0.2 ms."""
 
 
 class GradientPlace:
@@ -42,13 +50,17 @@ class PhaseTracker(PhaseChoice):
         self.nests = Nests(paths or Paths(project_root(Path.cwd())))
         self.by_time = False
         """Only ``tick`` ends steps."""
-        self._key: tuple[int, int, int, Event] = (0, 0, 0, "call")
+        self._key: tuple[int, int, int, int, Event] = (0, 0, 0, 0, "call")
         self._returns: list[Phase] = []
         self._gradient_places: dict[tuple[CodeType, int] | None, GradientPlace] = {}
         self._where: Where = "outside"
         """The last event, and the loop of its phase."""
         self._thread = threading.main_thread().ident or 0
         self._loop_end = LoopEnd()
+        self._turning: list[Loop] = []
+        """Loops whose turns are steps."""
+        self._watched_ns = 0
+        """When the end of a loop that turns was last to be heard."""
 
     def is_like_last(self, event: Event, frame: FrameType | None) -> bool:
         """Whether ``event`` with this innermost ``frame`` comes from the same place as the last one of its kind."""
@@ -106,17 +118,19 @@ class PhaseTracker(PhaseChoice):
         phase.calls += 1
         if phase.source in ("optimizer", "user") or self.by_time or phase.loop is None:
             return
+        if phase.source == "turn" and self._calls_seldom(phase):
+            return
         if phase.kind == "train":
             phase.training_calls += 1
-            if phase.source == "none" and phase.training_calls < PATIENCE:
-                self._seen_before(phase, "module", module, place)
+            if phase.source in ("none", "turn") and phase.training_calls < PATIENCE:
+                self._seen_before(phase, "module", module, self._step_place(phase, frame))
                 return
         if phase.by_batch:
             self._count_batch(phase)
         elif self._where == "inside":
             phase.called_inside = True
             return
-        elif self._is_boundary(phase, "module", module, place):
+        elif self._is_boundary(phase, "module", module, self._step_place(phase, frame)):
             self._boundary(phase, event, module)
 
     def gradients_computed(self, frame: FrameType | None, event: Event) -> None:
@@ -126,16 +140,88 @@ class PhaseTracker(PhaseChoice):
         if self.by_time or place.times < PATIENCE:
             return
         phase = self._phase_of(event, frame)
-        if self._where == "outside" or phase.source not in ("none", "gradient"):
+        if self._where == "outside" or phase.source not in ("none", "gradient", "turn"):
             return
+        if event == "backward" and phase.kind == "other":  # its turns were heard first
+            self._make_train(phase)
         phase.calls += 1
         if self._is_boundary(phase, "gradient", place):
             self._boundary(phase, event, place)
 
+    def turned(self, frame: FrameType, loop: Loop) -> None:
+        """``loop``, which ``frame`` runs, begins its next turn: the end of a step where nothing else tells of steps."""
+        if self.by_time:
+            return
+        phase = self._phase_of("turn", frame)
+        if phase.source not in ("none", "turn") or loop not in phase.loops:
+            return
+        if phase.source == "none":
+            self._choose(phase, "turn", None)
+            self._turning.append(loop)
+        self._boundary(phase, "turn", loop)
+        self._watch_turns(phase, frame)
+
+    def _watch_turns(self, phase: Phase, frame: FrameType) -> None:
+        """Hear of the end of the loop that turns, once in each time that it runs: nothing else tells it."""
+        if phase is not self.current or self._is_brief(phase) or self._loop_end.watches(phase.frame_id):
+            return
+        now, most = self._clock(), float(ENDS_NS)
+        if self._watched_ns:
+            most = min(most, ENDS * (now - self._watched_ns))
+        self._watched_ns = now
+        self.followed_ns += self._loop_end.watch(frame, phase.loops, self._turns_over, most)
+
+    @staticmethod
+    def _is_brief(phase: Phase) -> bool:
+        """Whether a loop that turns is over so soon each time that leaving its phase, and coming back, would take too
+        much: what is between is part of its steps."""
+        return phase.source == "turn" and phase.time_ns < BRIEF_NS * phase.times
+
+    def _turns_over(self, frame: FrameType) -> None:
+        """The loop that turned is over, or its function has returned to ``frame``."""
+        if self.current.source == "turn":
+            self.at(frame)
+
+    def _back_in_turns(self, frame: FrameType | None) -> Phase:
+        """The phase of something between two times of a loop that turns, or in the first turn of the next time."""
+        while frame is not None and threading.get_ident() == self._thread:
+            code, lasti = frame.f_code, frame.f_lasti
+            for loop in self._turning:
+                phase = self._by_loop.get(loop)
+                if loop.code is code and loop.holds(lasti) and phase is not None and phase.source == "turn":
+                    phase.ended = False
+                    self._begin(phase, id(frame))
+                    self._enter(phase)
+                    return phase
+            frame = frame.f_back
+        return self.current
+
+    def _calls_seldom(self, phase: Phase) -> bool:
+        """Whether a module is called in fewer than half of the turns of its loop: they stay its steps."""
+        turns = phase.steps + (self.expected.unheard if phase is self.current else 0)
+        if not phase.calls_in_turns:
+            phase.first_call_at = turns
+        phase.calls_in_turns += 1
+        return 2 * phase.calls_in_turns < turns - phase.first_call_at
+
     @property
     def has_better_steps(self) -> bool:
-        """Whether a phase has steps that something else than gradients tells."""
-        return self.by_time or any(phase.source not in ("none", "gradient") for phase in self.phases)
+        """Whether a phase has steps that something else than gradients or turns tells."""
+        return self.by_time or any(phase.source not in ("none", "gradient", "turn") for phase in self.phases)
+
+    @property
+    def has_steps_but_turns(self) -> bool:
+        """Whether a phase has steps that something else than turns of its loop tells."""
+        return self.by_time or any(phase.source not in ("none", "turn") for phase in self.phases)
+
+    @property
+    def may_have_steps(self) -> bool:
+        """Whether a module was called, or gradients were computed: these may tell of steps yet."""
+        return bool(self.expected.call_event or self._gradient_places)
+
+    def takes_batches(self, loop: Loop) -> bool:
+        """Whether ``loop`` takes the batches of a loader."""
+        return loop in self._batches
 
     def _place_of(self, frame: FrameType | None) -> GradientPlace:
         """What stands for the program's line that asked for gradients."""
@@ -148,6 +234,16 @@ class PhaseTracker(PhaseChoice):
         """Where the program calls something, with this innermost ``frame``."""
         inner = self.nests.innermost(frame)
         return (inner.f_code, inner.f_lasti) if inner is not None else None
+
+    def _step_place(self, phase: Phase, frame: FrameType | None) -> StepPlace | None:
+        """The same, and where the loop of ``phase`` stands."""
+        inner = outer = self.nests.innermost(frame)
+        if inner is None:
+            return None
+        while outer is not None and id(outer) != phase.frame_id:
+            outer = outer.f_back
+        around = (outer.f_code, outer.f_lasti) if outer is not None else (None, 0)
+        return StepPlace(inner.f_code, inner.f_lasti, *around)
 
     def loader_next(self, frame: FrameType | None, loader: Any = None) -> None:
         """The iterator ``loader`` gave a batch."""
@@ -191,7 +287,8 @@ class PhaseTracker(PhaseChoice):
             self._loop_end.leave_loop(frame)
         if phase.called:  # by another function of the library's next time, maybe: frames do not tell
             self._forget_decisions()
-        if phase.kind == "train":
+        turned = phase.source == "turn" and phase is self.current and not self._is_brief(phase)
+        if phase.kind == "train" or turned:
             self._enter(self._pseudo_phase("epoch end"))
 
     def checkpoint_begins(self, frame: FrameType) -> None:
@@ -247,9 +344,11 @@ class PhaseTracker(PhaseChoice):
             phase.calls += unheard
             self.followed_ns += unheard * phase.passing_ns
             phase.timed = False
+        if phase.kind == "epoch end" and self._turning:
+            return self._back_in_turns(frame)
         if phase.frame_id == 0 or phase.kind == "train" or expected.inside_call:
             return phase
-        if threading.get_ident() != self._thread or self._runs(phase, frame):
+        if threading.get_ident() != self._thread or self._runs(phase, frame) or self._is_brief(phase):
             return phase
         self._leave(phase, frame)
         return self.current
@@ -298,6 +397,7 @@ class PhaseTracker(PhaseChoice):
                 self._calls_around = 0
                 return phase
         else:
+            self._latest.pop(event, None)  # of another place
             nest = self.nests.read(self.nests.innermost(frame))
             phase = self._decide(event, nest)
             self._where = _where(phase, nest)
@@ -335,8 +435,8 @@ class PhaseTracker(PhaseChoice):
             return None
         back = frame.f_back
         # Two frames tell most events apart.
-        outer = 0 if back is None else id(back.f_code)
-        self._key = key = (id(code), frame.f_lasti, outer, event)
+        outer, outer_lasti = (0, 0) if back is None else (id(back.f_code), back.f_lasti)
+        self._key = key = (id(code), frame.f_lasti, outer, outer_lasti, event)
         decision: Decision | None = self._decisions.get(key)
         if decision is None:
             return None
@@ -400,7 +500,8 @@ class PhaseTracker(PhaseChoice):
             if id(frame) == ident:
                 lasti, code = frame.f_lasti, frame.f_code
                 mine = [loop for loop in phase.loops if loop.code is code]  # none: a later frame with the same number
-                return bool(mine) and (phase.owns_function or any(loop.holds(lasti) for loop in mine))
+                owns_rest = phase.owns_function and phase.source != "turn"
+                return bool(mine) and (owns_rest or any(loop.holds(lasti) for loop in mine))
             frame = frame.f_back
         return False
 
@@ -412,6 +513,8 @@ class PhaseTracker(PhaseChoice):
         if after is None:
             after = self._trains[-1] if self._trains else None
         if after is not None and after.kind == "train" and (after.ended or self._is_between(phase, after)):
+            after = self._pseudo_phase("epoch end")
+        if after is None and phase.source == "turn":
             after = self._pseudo_phase("epoch end")
         if after is None and phase.kind == "evaluate" and not self._is_one_by_one(phase):
             after = self.phases[0]  # the training has not begun: an agent may act at random for long

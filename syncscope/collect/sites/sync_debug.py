@@ -3,7 +3,8 @@
 ``torch.cuda.set_sync_debug_mode("warn")`` makes PyTorch warn when an operation waits. C++ calls
 ``warnings._showwarnmsg`` in the Python frame of the waiting call, so that is where we listen. The program's own
 filters must not silence the warning, so our filter is put first again after every change of the filters: all changes
-end in ``warnings._filters_mutated``. What the program catches, prints or turns into errors stays as it is.
+end in ``warnings._filters_mutated``, since Python 3.14 in ``_filters_mutated_lock_held``. What the program catches,
+prints or turns into errors stays as it is.
 
 Waits inside ``torch.ops`` operators and TorchScript have no Python warning: C++ would print a line on stderr instead.
 The mode is off during such calls (``suspend``).
@@ -223,6 +224,16 @@ def program_frame(frame: FrameType) -> FrameType:
 
 FEWEST_LISTS = 64
 
+MUTATED = "_filters_mutated_lock_held" if hasattr(warnings, "_filters_mutated_lock_held") else "_filters_mutated"
+"""What Python calls after each change of the filters."""
+
+
+def current_filters() -> Any:
+    """The list of filters that holds here. From Python 3.14 on a ``catch_warnings`` block may have one of its own, for
+    its context alone (``sys.flags.context_aware_warnings``)."""
+    get_filters = getattr(warnings, "_get_filters", None)
+    return warnings.filters if get_filters is None else get_filters()
+
 
 class FirstFilter:
     """Puts a warnings filter first, keeps it first, and takes it out again without a trace."""
@@ -277,19 +288,19 @@ class FirstFilter:
             return filters_mutated
 
         self._patches.replace(warnings, "_showwarnmsg", make_show)
-        self._patches.replace(warnings, "_filters_mutated", make_mutated)
+        self._patches.replace(warnings, MUTATED, make_mutated)
         warnings._filters_mutated()  # type: ignore[attr-defined]
 
     def close(self) -> None:
         """Put everything back, also in the lists that ``catch_warnings`` blocks still hold."""
         self._patches.restore()
-        for filters in (*self._lists.values(), warnings.filters):
-            filters[:] = [entry for entry in filters if entry is not FILTER]  # type: ignore[index]
+        for filters in (*self._lists.values(), current_filters(), warnings.filters):
+            filters[:] = [entry for entry in filters if entry is not FILTER]
         self._lists.clear()
         warnings._filters_mutated()  # type: ignore[attr-defined]
 
     def _put_first(self) -> None:
-        filters: Any = warnings.filters
+        filters = current_filters()
         if filters and filters[0] is FILTER:
             return
         with contextlib.suppress(ValueError):

@@ -11,7 +11,7 @@ from syncscope.report.cards import choose_findings, make_cards
 from syncscope.report.escape import plotly_text
 from syncscope.report.figures.colours import Colour
 from syncscope.report.first_change import LEADS, describe_place
-from syncscope.report.impact import Gain, describe_impact, measure_all, measure_gain
+from syncscope.report.impact import Gain, describe_impact, measure_all, measure_gain, measure_recorded_gain
 from syncscope.report.numbers import milliseconds, percent, span
 from syncscope.report.worth_phrases import LOW, find_step_ms
 from syncscope.schema.findings import Finding
@@ -24,6 +24,8 @@ LONGEST_NAME = 90
 """Signs of a name on the page, which cuts it where its row is narrower."""
 ROW_HEIGHT, AXIS = 46, 34
 """Pixels."""
+RARER = 0.5
+"""Of the recorded frequency: what is that of the run at least where its saving in a recorded step is drawn."""
 LEVELS = ("high", "medium")
 """Impacts of 1 % of the step and more: what is less cannot be told."""
 
@@ -52,12 +54,20 @@ def find_savings(report: Report, trace: int) -> tuple[Row, ...]:
     for card in cards if step else ():
         lead = next(finding for finding in card.findings if finding.trace == trace)
         gain = measure_gain(lead, info)
-        if gain is None or gain.step_ms != step or describe_impact(lead, info).level not in LEVELS:
+        if gain is not None and gain.step_ms != step:  # it is of the run's step
+            gain = None if _is_rarer_in_the_run(lead) else measure_recorded_gain(lead, info)
+        if gain is None or describe_impact(lead, info).level not in LEVELS:
             continue
         rows.append(_row(_name(lead), gain, lead.fingerprint))
     together = _together(report, step, len(rows)) if len(cards) > 1 else []
     greatest = sorted(range(len(rows)), key=lambda number: -rows[number].saved_ms)[:MOST_ROWS]
     return (*(rows[number] for number in sorted(greatest)), *together)
+
+
+def _is_rarer_in_the_run(finding: Finding) -> bool:
+    """Whether the recorded steps have it so much more often than those of the run that their saving misleads."""
+    run, recorded = finding.run_per_step, finding.per_step
+    return run is not None and recorded is not None and run < RARER * recorded
 
 
 def _together(report: Report, step: float | None, alone: int) -> list[Row]:

@@ -103,6 +103,12 @@ class CountedLine(msgspec.Struct, frozen=True, dict=True):
         return bool(self.certain) and all(one.prepares for one in self.certain)
 
     @property
+    def is_copy(self) -> bool:
+        """Whether it copies: the call of a copy was timed, in which the host also converts and lays out what it
+        copies."""
+        return any(one.wait.direction is not None for one in self.certain)
+
+    @property
     def blocked_ms_per_step(self) -> float | None:
         """``None`` where not every wait was timed."""
         blocked = [one.wait.blocked_ns for one in self.certain if one.wait.blocked_ns is not None]
@@ -234,10 +240,14 @@ def _with_frequency(hit: Hit, finding: Finding, line: CountedLine, waits: int, s
     finding = _add(finding, line, frequency and frequency.times(share))
     if finding.run_per_step is None or finding.stall_ms_per_step is None:
         return finding
-    stall = line.blocked_ms_per_step
-    if stall is None and finding.per_step:
-        stall = finding.stall_ms_per_step / finding.per_step * finding.run_per_step
-    elif stall is not None:
+    stall, as_recorded = line.blocked_ms_per_step, None
+    if finding.per_step:
+        as_recorded = finding.stall_ms_per_step / finding.per_step * finding.run_per_step
+    if stall is None:
+        stall = as_recorded
+    elif as_recorded is not None and line.is_copy:
+        stall = min(stall * share, as_recorded)
+    else:
         stall *= share
     return msgspec.structs.replace(finding, run_stall_ms_per_step=None if stall is None else round(stall, 6))
 

@@ -117,7 +117,7 @@ ADVICE = (
     ),
     Advice(
         f"{SPREAD} {OURS} host work",
-        "It is spread over what the program marks inside of that: sample its Python (py-spy) to see what the host "
+        "No single part that the program marks holds most of it: sample its Python (py-spy) to see what the host "
         "does there. What the next launch does not need can then go to another thread, or to where the device "
         "still has work queued.",
         asks_for_more=True,
@@ -138,7 +138,7 @@ ADVICE = (
     ),
     Advice(
         f"{SPREAD} host work",
-        "It is spread over what the program marks inside of that: record Python stacks (with_stack=True) to see "
+        "No single part that the program marks holds most of it: record Python stacks (with_stack=True) to see "
         "what the host does there. What the next launch does not need can then go to another thread, or to where "
         "the device still has work queued.",
         asks_for_more=True,

@@ -93,7 +93,7 @@ def test_steps_in_which_counting_stops_do_not_lower_the_frequencies(seed: int, p
             left -= 1
         run.tracker.hear()
         found = [each for _, each in sorted(run.lines().items())]
-    assert 20 < run.counter.counted_steps(train) < 1_500
+    assert 10 < run.counter.counted_steps(train) < 1_500
     for each, true in zip(found, (1, 20, 1), strict=True):
         assert each.estimate is not None
         assert abs(each.estimate / train.steps - true) <= 4 * each.variance**0.5 / train.steps

@@ -10,6 +10,9 @@ from dataclasses import dataclass
 
 import pytest
 
+from syncscope.collect.count.phase_tally import PhaseTally
+from syncscope.collect.count.places import Place
+from syncscope.collect.count.sampling import Draw
 from syncscope.collect.count.weights import Weights
 from syncscope.rules.base.counted import Frequency
 from tests.collect.count.program import MS, PRICES, Phase, running, wait
@@ -151,6 +154,22 @@ def test_what_is_made_in_the_first_step_is_not_told_of_steps_that_nothing_stands
     (often,) = (each for each in found.values() if each is not made)
     assert (made.count, made.estimate) == (87, 87)
     assert often.estimate == pytest.approx(435 * 188, rel=0.02)
+
+
+@pytest.mark.parametrize(("last_ns", "known"), [(50 * MS, False), (33 * MS, True)])
+def test_the_first_step_stands_for_the_others_where_none_of_them_was_counted(last_ns: int, known: bool) -> None:
+    """Four batches of a test: counting stopped in the second one, and the last one is over by its time."""
+    evaluate = Phase(1, "evaluate", steps=4)
+    state = PhaseTally(evaluate, Draw(None))
+    state.first, state.since, state.counted_steps = 0, 4, 2
+    state.time_ns, state.block_first, state.block_ns = 80 * MS, 2, last_ns
+    sampled = state.sampled(counting=False)
+    assert (sampled.first == 0) is known
+    place = Place("", 1, None, 0)
+    place.now = 1
+    told = place.waits(1, 4, sampled)
+    assert told is not None and told.estimate is not None
+    assert (told.estimate == 1) is known
 
 
 def test_what_waits_in_half_of_the_steps_is_not_known_as_well() -> None:

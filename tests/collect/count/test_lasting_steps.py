@@ -134,3 +134,44 @@ def test_steps_in_which_counting_stopped_are_told_of_all_their_time(seed: int) -
     assert searched.estimate == pytest.approx(2_000, rel=0.25)
     assert searched.estimate is not None
     assert abs(searched.estimate - 2_000) <= 2 * searched.variance**0.5
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_long_steps_are_drawn_and_told_whole_where_all_are_long(seed: int) -> None:
+    """Half a second of each step is like that of any other one, but the lines at its end are no more than they are."""
+    drawn = random.Random(100 + seed)
+    with running(random.Random(seed).random, replace(PRICES, warning=20_000.0)) as run:
+        program = Program(run)
+        for _ in range(120):
+            part = drawn.randint(600, 1_000) * MS // 400
+            for _ in range(400):
+                wait()
+                program.take(part)
+            for _ in range(30):
+                wait()
+                program.take(MS // 10)
+            run.step()
+        run.counter.close()
+        begins, ends = lines(run)
+        counted = run.counter.counted_steps(program.train)
+    assert counted < 100
+    assert begins.estimate == pytest.approx(400 * 120, rel=0.03)
+    assert ends.estimate == pytest.approx(30 * 120, rel=0.03)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_step_that_only_waited_for_its_batch_tells_of_its_own_waits(seed: int) -> None:
+    """Workers begin anew every so often, and nothing waits for the device meanwhile."""
+    with running(random.Random(seed).random, replace(PRICES, warning=80_000.0)) as run:
+        program = Program(run)
+        for number in range(400):
+            for _ in range(15 * (number % 10 == 9)):
+                program.take(100 * MS)
+            for _ in range(10):
+                wait()
+                program.take(5 * MS)
+            run.step()
+        run.counter.close()
+        (found,) = lines(run)
+    assert run.counter.counted_steps(program.train) < 300
+    assert found.estimate == pytest.approx(10 * 400, rel=0.02)

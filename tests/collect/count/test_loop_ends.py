@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from syncscope.collect.count.account import TAIL, TAIL_NS
+from syncscope.collect.count.account import TAIL, TAIL_NS, Account
 from syncscope.schema.counting import CountedWait, PhaseKind
 from tests.collect.count.program import MS, PRICES, Phase, Run, running, wait
 from tests.collect.count.test_last_steps import tail
@@ -77,6 +77,41 @@ def test_the_steps_themselves_are_told_as_ever(seed: int, steps: int) -> None:
         assert run.counter.one_in(evaluate) > 3
         assert often.estimate == pytest.approx(30 * made, rel=0.05)
         assert read.estimate == pytest.approx(3 * stays, rel=0.1)
+
+
+def test_the_ends_of_loops_of_one_step_are_not_asked_for() -> None:
+    """A rollout that calls a function for each step of its environment, in which a loop calls the networks of all
+    agents: each end would be a change of phase and back, thousands of times."""
+    with running(random.Random(3).random) as run:
+        asked, watch_end = 0, run.tracker.watch_end
+
+        def watch(*given: Any) -> float:
+            nonlocal asked
+            asked += 1
+            return watch_end(*given)
+
+        setattr(run.tracker, "watch_end", watch)  # noqa: B010
+        train, evaluate = Phase(1), Phase(2, "evaluate")
+        for _ in range(10):
+            train_for(run, train, 10)
+            for _ in range(400):
+                run.enter(evaluate)
+                sample(run, evaluate, 1, 30)
+                tail(run, 2, MS)
+        assert run.counter.one_in(evaluate) > 3
+        often, read = sorted(lines(run, evaluate), key=lambda each: -each.count)
+        assert often.estimate == pytest.approx(30 * 4_000, rel=0.1)
+        assert read.estimate == pytest.approx(2 * 4_000, rel=0.1)
+        assert asked < 40
+
+
+def test_what_it_takes_to_leave_a_loop_and_come_back_is_part_of_what_its_end_may_take() -> None:
+    account = Account(replace(PRICES, step=10_000.0, switch=10_000.0))
+    account.time_ns = 10 * SECOND
+    before = account.tail_left_ns
+    account.book_end(50_000)
+    assert account.tail_left_ns == before - 100_000
+    assert account.cost_ns == 50_000
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -11,8 +11,9 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the hooks are PyTorch's")
 
-from syncscope.collect.phases.ends import TOOLS, LoopEnd  # noqa: E402
+from syncscope.collect.phases.ends import LoopEnd  # noqa: E402
 from syncscope.collect.phases.loops import loops_of  # noqa: E402
+from syncscope.collect.phases.monitoring import TOOLS  # noqa: E402
 from tests.collect.phases.following import Followed, following, loader, model  # noqa: E402
 
 PLENTY = 1e9
@@ -174,7 +175,7 @@ def test_the_end_of_a_loader_is_heard_on_every_python(monkeypatch: pytest.Monkey
         said.append("behind")
 
     with following() as run:
-        monkeypatch.setattr(run.tracker._loop_end, "_monitoring", None)
+        monkeypatch.setattr(run.tracker._loop_end._tool, "_monitoring", None)
         evaluate(run)
         assert said == ["step"] * 6 + ["over", "behind"]
         run.tracker.stop_watching()

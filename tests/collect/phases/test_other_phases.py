@@ -276,3 +276,50 @@ def test_a_call_that_follows_another_one_for_good_ends_the_steps(run: Any) -> No
             else:
                 net(X + 1)
     assert run.steps["evaluate"] in (18, 19, 20)
+
+
+def test_a_loss_that_is_made_anew_in_a_function_ends_no_step(run: Any) -> None:
+    """Two of its calls in one step come from one line, and often one object has the number of the one before."""
+    net = model().eval()
+
+    def score(x: Any) -> Any:
+        return torch.nn.MSELoss()(x, x)
+
+    with torch.no_grad():
+        for _ in range(20):
+            y = net(X)
+            score(y)
+            score(y + 1)
+    assert run.steps["evaluate"] in (19, 20)
+
+
+def test_a_function_that_calls_at_two_lines_of_a_step_ends_it_once(run: Any) -> None:
+    net = model().eval()
+
+    def predict(x: Any) -> Any:
+        return net(x)
+
+    with torch.no_grad():
+        for number in range(20):
+            predict(X)
+            if number:
+                predict(X + 1)
+    assert run.steps["evaluate"] in (19, 20)
+
+
+@pytest.mark.parametrize("helped", [False, True])
+def test_each_branch_of_a_loop_ends_a_step(run: Any, helped: bool) -> None:
+    """The players of a game take turns."""
+    net = model().eval()
+
+    def act(x: Any) -> Any:
+        return net(x)
+
+    move = act if helped else net
+    with torch.no_grad():
+        for number in range(40):
+            if number % 2:
+                move(X)
+            else:
+                move(X + 1)
+    assert run.steps["evaluate"] in (38, 39, 40)

@@ -82,6 +82,17 @@ def test_of_many_changes_the_greatest_have_a_bar_in_the_order_of_the_findings() 
     assert [round(row.saved_ms, 2) for row in rows[:MOST_ROWS]] == [0.13, 0.14, 0.15, 0.16, 0.17, 0.18, 0.19, 0.2]
 
 
+@pytest.mark.parametrize(("run_per_step", "drawn"), [(0.9, True), (0.1, False)])
+def test_what_is_told_of_the_steps_of_the_run_has_a_bar_in_the_recorded_one(run_per_step: float, drawn: bool) -> None:
+    """Unless it is rare: two of the five recorded steps may have what every tenth has."""
+    report = sample_run.report()
+    lead = next(one for one in report.findings if one.saving_ms_per_step)
+    told = sample_run.rate(lead, run_per_step, 400, run_saving_ms_per_step=3.0)
+    told = msgspec.structs.replace(told, per_step=1.0)
+    rows = find_savings(msgspec.structs.replace(report, findings=(told,)), 0)
+    assert [row.saved_ms for row in rows] == ([lead.saving_ms_per_step] if drawn else [])
+
+
 def test_the_timeline_is_two_steps_of_the_page_cut_to_what_is_seen() -> None:
     figure = recorded("item_logging").figure("timeline")
     assert [label.strip() for label in figure.layout.yaxis.ticktext][1:] == ["MainThread", "idle", "stream 7"]

@@ -1,17 +1,17 @@
 // One place as a card: what changing it means at a glance, and unfolded the fix, the source and the call chain.
 
-/** The findings of a card, one for each rule: those of a trace, or the heaviest of all where `trace` is null. */
-function shownOn(view, data, trace) {
+/** The findings of a card, one for each rule: those of a trace and a phase, or the heaviest where these are null. */
+function shownOn(view, data, trace, phase) {
   const { findings } = data.report;
-  const of = (group) => (trace === null ? group[0] : group.find((n) => findings[n].trace === trace));
-  return view.groups.map(of).filter((n) => n !== undefined);
+  const fits = (one) => (trace === null || one.trace === trace) && (phase === null || one.phase === phase);
+  return view.groups.map((group) => group.find((n) => fits(findings[n]))).filter((n) => n !== undefined);
 }
 
 function costs(finding, info, impact, step) {
   const [time, what] = cost(finding, info);
   const inRun = finding.run_stall_ms_per_step === null ? null : stepOfPhase(finding, info);
   const paced = isPaced(finding);
-  const whole = what.endsWith(" step") ? inRun || (paced ? info.steps.bare_ms : info.steps.profiled_ms) : null;
+  const whole = / step(, at most)?$/.test(what) ? inRun || (paced ? info.steps.bare_ms : info.steps.profiled_ms) : null;
   const saving = finding.run_saving_ms_per_step ?? finding.saving_ms_per_step ?? finding.likely_saving_ms_per_step;
   const width = (value, of) => `width: ${Math.min(100, (100 * value) / of).toFixed(2)}%`;
   const meter =
@@ -38,10 +38,18 @@ function costs(finding, info, impact, step) {
   );
 }
 
-/** The other traces that have what a card shows. */
+/** What the line of a card does in other phases. */
+function inOtherPhases(view, finding) {
+  const others = view.phases.filter(([phase]) => phase !== finding.phase).map(([, said]) => said);
+  const more = others.length - 3;
+  return others.length ? `also ${others.slice(0, 3).join("; ")}${more > 0 ? `; in ${more} more` : ""}` : null;
+}
+
+/** The other traces of its phase that have what a card shows. */
 function elsewhere(view, finding, data) {
   const { findings } = data.report;
-  const all = new Set(view.groups.flat().map((n) => findings[n].trace));
+  const alike = view.groups.flat().filter((n) => findings[n].phase === finding.phase);
+  const all = new Set(alike.map((n) => findings[n].trace));
   const traces = [...all].filter((trace) => trace !== finding.trace).sort((one, other) => one - other);
   if (!traces.length) return null;
   return traces.length > 3
@@ -139,6 +147,7 @@ function summary(view, shown, data) {
       ].flat();
   const many = data.page.views.length > 1;
   const others = many ? elsewhere(view, finding, data) : null;
+  const phases = inOtherPhases(view, finding);
   const tags = shown.map((n) => data.report.findings[n]);
   const impact = data.page.impacts[shown[0]];
   return el(
@@ -162,17 +171,18 @@ function summary(view, shown, data) {
       site && site.expression ? el("code", { class: "expression" }, site.expression) : null,
       site ? null : el("span", { class: "message" }, sentence(finding.message)),
       often ? el("span", { class: "often" }, often) : null,
+      phases ? el("span", { class: "often" }, phases) : null,
     ),
     costs(finding, data.report.traces[finding.trace], impact, data.page.steps[finding.trace]),
   );
 }
 
-/** A card; `node.showOf(trace)` makes it that of one trace. Its details are made when it is first unfolded. */
+/** A card; `node.showOf(trace, phase)` makes it that of one of each. Its details are made when it is first unfolded. */
 function card(view, data, show) {
   const node = el("details", { class: "finding", id: view.id });
   let of = null;
-  node.showOf = (trace) => {
-    const shown = shownOn(view, data, trace);
+  node.showOf = (trace, phase) => {
+    const shown = shownOn(view, data, trace, phase);
     if (!shown.length || shown.join() === of) return;
     of = shown.join();
     node.replaceChildren(summary(view, shown, data));
@@ -182,7 +192,7 @@ function card(view, data, show) {
     };
     if (node.open) node.make();
   };
-  node.showOf(null);
+  node.showOf(null, null);
   node.addEventListener("toggle", () => node.open && node.make());
   return node;
 }

@@ -87,9 +87,10 @@ function cost(finding, info) {
 function blockedInRun(finding, info, held) {
   const stall = finding.run_stall_ms_per_step;
   const phase = info.run && info.run.phases.find((one) => one.name === finding.phase);
-  if (phase && !phase.steps) return [stall, `${held} ${phase.times > 1 ? "each time" : "in all"}`];
+  const most = finding.site_source === "count" ? ", at most" : ""; // the whole call was timed
+  if (phase && !phase.steps) return [stall, `${held} ${phase.times > 1 ? "each time" : "in all"}${most}`];
   const step = stepOfPhase(finding, info);
-  return step !== null && stall > step ? [null, held] : [stall, `${held} a step`];
+  return step !== null && stall > step ? [null, held] : [stall, `${held} a step${most}`];
 }
 
 /** The mean step of a finding's phase over the run, in ms. What is compiled is added to the median one. */
@@ -107,13 +108,21 @@ function ofStep(value, finding, info) {
   return `${ms(value)}${of} ${recordedStep(finding, info)}`;
 }
 
+/** Whether the innermost frame says more than the line: that of backward, from which all its ops run, does not. */
+function tellsMore({ at, site }) {
+  const engine = at && site && at.file.startsWith("<") && /^(_engine_)?run_backward$/.test(at.function);
+  return at && !engine && (!site || place(at) !== place(site));
+}
+
 /** In which steps a finding occurs, of how many. */
 function inSteps(finding) {
   if (finding.occurrences === null) return null;
   const exact = finding.run_per_step_low === finding.run_per_step_high ? "" : "about ";
   const [first, last] = finding.run_steps || [null, null];
   const steps = first === null ? "" : first === last ? `, in step ${first}` : `, in steps ${first} to ${last}`;
-  return `${exact}${finding.occurrences.toLocaleString("en")}${steps}`;
+  const { run_per_step_low: low, run_per_step_high: high } = finding;
+  const range = exact && low !== null && high !== null ? `; ${digits(low, 2)} to ${digits(high, 2)} a step` : "";
+  return `${exact}${finding.occurrences.toLocaleString("en")}${steps}${range}`;
 }
 
 /** Whether the time that the host is blocked in the recorded steps is one more figure: compiling blocks nobody. */
@@ -147,9 +156,7 @@ function mainFacts(finding, data) {
     ["Idle time", data.page.causes[data.report.findings.indexOf(finding)]],
     [
       "Waits at",
-      finding.at && (!finding.site || place(finding.at) !== place(finding.site))
-        ? el("code", {}, place(finding.at))
-        : null,
+      tellsMore(finding) ? el("code", {}, place(finding.at)) : null,
     ],
     ["Trace", data.page.views.length > 1 ? data.page.views[finding.trace].label : null],
   ]);

@@ -34,7 +34,7 @@ class Findings {
       return {
         view,
         findings: found.flat(),
-        text: found.map((group) => haystack(group[0])).join("\n"),
+        text: [...found.map((group) => haystack(group[0])), ...view.phases.flat()].join("\n").toLowerCase(),
         card: card(view, data, show),
       };
     });
@@ -113,18 +113,17 @@ class Findings {
     const needles = byId("search").value.toLowerCase().split(/\s+/).filter(Boolean);
     const rule = byId("rule").value;
     const trace = byId("trace").value === "" ? null : Number(byId("trace").value);
-    const phase = byId("phase").value;
+    const phase = byId("phase").value === "" ? null : this.phases[Number(byId("phase").value)];
     const statuses = new Set([...document.querySelectorAll("input[name=status]:checked")].map((box) => box.value));
     let shown = 0;
     for (const { findings, text, card: node } of this.rows) {
       const fits =
         statuses.has(findings[0].status) &&
         (!rule || findings.some((one) => one.rule === rule)) &&
-        (trace === null || findings.some((one) => one.trace === trace)) &&
-        (!phase || findings[0].phase === this.phases[Number(phase)]) &&
+        findings.some((one) => (trace === null || one.trace === trace) && (phase === null || one.phase === phase)) &&
         needles.every((needle) => text.includes(needle));
       node.hidden = !fits;
-      if (fits) node.showOf(trace);
+      if (fits) node.showOf(trace, phase);
       shown += fits;
     }
     byId("cards").classList.toggle("one-trace", trace !== null);
