@@ -49,6 +49,7 @@ SETS = {
     "eighteenth reading, second part: judged before the mends that it led to": Path(__file__).with_name(
         "eighteenth_reading_part2.json"
     ),
+    "nineteenth reading: judged before the mends that it led to": Path(__file__).with_name("nineteenth_reading.json"),
 }
 """The files of judgements by what they are evidence of."""
 

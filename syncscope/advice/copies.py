@@ -36,12 +36,13 @@ READ = Advice(
 """For a value that is read."""
 
 READ_MANY = "read-many"
-"""Stands for a line that reads many values a step."""
+"""Stands for a line that reads many values a step, or one after the other with nothing launched between them."""
 
 READ_TOGETHER = Advice(
     READ_MANY,
-    "Bring all its values to the host at once, before the loop (values = x.tolist()), or work with them on the device "
-    "and read one result: it reads many a step, and each is a wait of its own. What only counts is a Python number.",
+    "Bring all its values to the host at once, before the loop (values = x.tolist(), or torch.stack(them).tolist() "
+    "where each is a tensor), or work with them on the device and read one result: it reads many, and each is a wait "
+    "of its own. What only counts is a Python number.",
     before="""
     for i in range(n):
         weights.append(1 / int(lengths[i]))

@@ -23,8 +23,8 @@ LITTLE = 0.01
 """A finding that saves a smaller share of the step is no error."""
 
 UNLIKE = (
-    "less than half of the launches are known to be the same in every step, so no CUDA graph is tried: it is worth at "
-    "most what launching takes while the device waits"
+    "less than half of the launches are known to be the same in every step and to be such as a CUDA graph can hold, so "
+    "none is tried: it is worth at most what launching takes while the device waits"
 )
 JOINED = (
     "one graph is worth at most this by its launches and waits: what fusing kernels over the break changes is not in it"

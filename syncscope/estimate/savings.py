@@ -26,7 +26,7 @@ from syncscope.estimate.profiler_cost import without_profiler
 from syncscope.estimate.program import Program
 from syncscope.estimate.replay import Replayed, Scenario, replay
 from syncscope.estimate.sketches import draw_steps
-from syncscope.estimate.together import Tried, cap, computed_ms, join, reach
+from syncscope.estimate.together import Tried, cap, computed_ms, join, reach, reach_causes
 from syncscope.estimate.undisturbed import fit_undisturbed
 from syncscope.schema.findings import Finding, Sketch
 from syncscope.schema.report import Asked, Replay
@@ -96,7 +96,8 @@ def estimate_savings(prepared: Prepared, peers: Sequence[Peer] = ()) -> Estimate
     replayed = _describe(prepared.replay, fitted, savings.limited)
     replayed = msgspec.structs.replace(replayed, before=before, step_ms=round(step_ms, 6), asked=asked)
     left_ms = max(step_ms - prepared.computed_ms, 0.0) if prepared.left_ms is None else prepared.left_ms
-    return Estimate(findings, join(tried, answers, limits, step_ms, left_ms + changed_ms), replayed)
+    every = reach_causes(join(tried, answers, limits, step_ms, left_ms + changed_ms), findings, step_ms)
+    return Estimate(findings, every, replayed)
 
 
 class _Asks(msgspec.Struct, frozen=True):

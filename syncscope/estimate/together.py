@@ -19,6 +19,7 @@ from syncscope.estimate.edits import Question, combine
 from syncscope.estimate.items import COLLECTIVE
 from syncscope.estimate.prepare import Prepared
 from syncscope.estimate.program import Program
+from syncscope.schema.findings import Finding
 
 
 class Tried(msgspec.Struct, frozen=True):
@@ -127,6 +128,22 @@ def join(tried: Tried, answers: Answers, limits: Sequence[float], step_ms: float
         return together
     high = max(min(answers.most.high or 0.0, likely_high + bounds, left_ms), likely_high, *greatest)
     return replace(together, high=round(high, 6), likely_high=likely_high)
+
+
+def reach_causes(together: Saving, findings: Sequence[Finding], step_ms: float) -> Saving:
+    """What all findings save, which is no less than what one cause of idle time likely does by itself that no other
+    finding is about: a finding about several asks the replay for one of them."""
+    causes = (cause for finding in findings for cause in finding.causes if not cause.covered_by)
+    own = [cause for cause in causes if cause.likely_saving_ms_per_step is not None]
+    high = max((one.saving_high_ms_per_step or 0.0 for one in own), default=0.0)
+    if together.high is None or high <= together.high:
+        return together
+    likely = max(one.likely_saving_ms_per_step or 0.0 for one in own)
+    if together.likely is not None:
+        together = replace(together, likely=max(together.likely, likely))
+    if together.likely_high is not None:
+        together = replace(together, likely_high=max(together.likely_high, likely))
+    return replace(_with_high(together, high, step_ms), below_drift=together.below_drift and high < DRIFT * step_ms)
 
 
 def _with_high(saving: Saving, high: float, step_ms: float) -> Saving:

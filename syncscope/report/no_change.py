@@ -31,7 +31,7 @@ def explain_no_change(found: Sequence[Finding], report: Report, trace: int, *, a
     if is_mostly_unknown(info):
         unknown = percent(share_of_cause("unknown", info), 1.0)
         why = f"the trace does not show why the device is idle for {unknown} of this time"
-        return f"record again, with a warm-up before the window: {why}"
+        return f"record again, with a warm-up before the window and nobody else on the device: {why}"
     if info.run is None and info.overlap is None and "runtime" in info.has:
         unseen = _list_unchecked(report)
         some = f"; {count(len(unseen), 'rule')} could not be checked" if unseen else ""

@@ -10,6 +10,7 @@ from syncscope.rules.base.idle_advice import ADVICE
 from syncscope.rules.base.idle_causes import find_idle_causes
 from syncscope.rules.base.idle_circumstances import name_circumstances, name_host_work
 from syncscope.rules.base.idle_places import find_idle_place
+from syncscope.rules.base.late_begins import LATE, is_mostly_late, tell_late
 from syncscope.rules.base.pauses import tell_of_pauses
 from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.recorded_graphs import count_recordings
@@ -168,7 +169,7 @@ class DeviceStarved(RankRule):
         parts = ", ".join(f"{cause} {milliseconds(ms)}" for cause, ms in causes.items() if ms >= 0.01 * idle_ms)
         per = "a step" if steps else "in all"
         recorded = ("recorded",) if len(timeline.calls) else ()
-        shared = ("shared",) if timeline.processes_on_device else ()
+        shared = ("shared",) if timeline.processes_on_device else (LATE,) if is_mostly_late(timeline) else ()
         besides = f", besides {milliseconds(once_ms)} of warm-up" if once_ms else ""
         found = self.finding(
             place,
@@ -181,16 +182,16 @@ class DeviceStarved(RankRule):
             idle_ms_per_step=idle_ms,
             causes=named,
             message=f"the device is idle for {milliseconds(idle_ms)} of {milliseconds(span_ms)} {per} "
-            f"({percent(idle_ms, span_ms)}){besides}: {parts}{where}",
+            f"({percent(idle_ms, span_ms)}){besides}: {parts}{tell_late(timeline)}{where}",
             fix="",
         )
         main, sums_up, longest = main_cause(found), is_summed_up(found), next(iter(causes), "unknown")
         first = longest if main is None or sums_up else main.cause
         of_host = name_host_work(timeline) if first == "host work" else []
         entry = self.choose_advice(*shared, *name_circumstances(timeline), *of_host, *recorded, *first.split())
-        message = found.message if first == longest or shared else f"{found.message}{_about(first, named)}"
+        said = "" if first == longest or timeline.processes_on_device else _about(first, named)
         return msgspec.structs.replace(
-            found, sums_up=sums_up, fix=entry.sentence, asks_for_more=entry.asks_for_more, message=message
+            found, sums_up=sums_up, fix=entry.sentence, asks_for_more=entry.asks_for_more, message=found.message + said
         )
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from syncscope.advice import Advice
 from syncscope.rules.base.idle_places import find_idle_place
+from syncscope.rules.base.late_begins import find_late_ms
 from syncscope.rules.base.launch_advice import OF_COMPILED
 from syncscope.rules.base.program import ends_with_graph, name_compiled
 from syncscope.rules.base.question import Intervention
@@ -14,9 +15,12 @@ from syncscope.rules.base.rule import Hit, Inspection, RankRule
 from syncscope.schema.findings import Finding
 from syncscope.schema.numbers import milliseconds
 from syncscope.timeline import Timeline
+from syncscope.timeline.bubbles import are_launched_in_a_row
 from syncscope.timeline.calls import COMMANDS
+from syncscope.timeline.collectives import POINT_TO_POINT
 from syncscope.timeline.launching import Launching
 from syncscope.timeline.places import NOWHERE
+from syncscope.timeline.steps import step_of
 from syncscope.timeline.tables import CAUSES
 from syncscope.timeline.waits import is_wait
 
@@ -37,6 +41,9 @@ MOST_LINES = 3
 
 PROFILED = 1.5
 """How much slower a profiler with PyTorch's ops makes a host that only launches."""
+
+SHARDED, EXCHANGES = "sharded", "exchanges"
+"""The names for launches between which FSDP's hooks come, and for those between sends and receives."""
 
 SHARED = "other processes used the device too: what waits behind their work hides whether it waits for launches"
 
@@ -66,11 +73,13 @@ class LaunchBound(RankRule):
     Launches that a graph captures do not count, nor does waiting for that of a graph.
 
     CUDA graphs would take away the launches of stretches that hold no wait, no copy to or from the host and no
-    allocation, and launch the same kernels in every step. A graph also needs shapes and addresses that stay. The
-    profiler makes the host slower, so the rule looks at the bare step where it was timed, else at two thirds of the
-    profiled one; and where a part of that is bound by launches, at two thirds of what launching takes there, if the
-    device waits for a fifth of it all. On a device that other processes use too, launches may wait behind the work of
-    those. Where the rule finds nothing there, it is not checked.
+    allocation, and launch the same kernels in every step. A graph also needs shapes and addresses that stay. Between
+    the hooks of FSDP none is tried, and none that holds a send or a receive. The profiler makes the host slower, so the
+    rule looks at the bare step where it was timed, else at two thirds of the profiled one; and where a part of that is
+    bound by launches, at two thirds of what launching takes there, if the device waits for a fifth of it all. On a
+    device that other processes use too, launches may wait behind the work of those. So where the device again and again
+    begins late what was launched in time, the rule looks at how long the host launches one kernel right after the
+    other, and where it finds nothing on a device that is known to be shared, it is not checked.
     """
 
     code = "LCH501"
@@ -82,6 +91,18 @@ class LaunchBound(RankRule):
     needs_async_launches = True
     advice = (
         *OF_COMPILED,
+        Advice(
+            SHARDED,
+            "Launch fewer and larger kernels: compile each block before it is sharded (torch.compile(block)), use "
+            "fused optimisers, larger batches. FSDP fetches the weights of a block to another address each time, so a "
+            "CUDA graph can hold neither the blocks nor the step.",
+        ),
+        Advice(
+            EXCHANGES,
+            "Launch fewer and larger kernels: compile what a stage computes between two exchanges (torch.compile of "
+            "the stage's module), larger microbatches. A CUDA graph of the whole step would hold the sends and "
+            "receives, which wait for another rank.",
+        ),
         Advice(
             "cut",
             "Take out the waits between the launches first, most of which are at {op}. A CUDA graph can hold none of "
@@ -116,7 +137,7 @@ class LaunchBound(RankRule):
         per, many = ("a step" if steps else "in all"), max(steps, 1)
         host, run, idle = (milliseconds(ms) for ms in (host_ms, launching.busy_ns * 1e-6 / many, idle_ms))
         launches = f"{launching.launches / many:,.0f} launches that run for {run}"
-        behind = f"the host takes {host} {per} for {launches}, so the device waits {idle} for the next one"
+        behind = f"the host takes {host} {per} for {launches}, {_waits(pace.late_ms, idle, steps)}"
         delay = launching.delay_ns
         queue = f"half begin within {milliseconds(delay * 1e-6)} of being launched; " if delay >= 0 else ""
         bare = timeline.step_figures.bare_ms
@@ -127,12 +148,13 @@ class LaunchBound(RankRule):
         cuts = _find_cuts(timeline, launching.launches) if launching.repeats else None
         where += f"; {cuts.waits / many:,.0f} waits {per} cut them up" if cuts else ""
         circumstances = ["cut"] if cuts else ["repeated"] if launching.repeats else []
+        circumstances = [*_name_ranks(timeline, launching), *circumstances]
         return self.finding(
             most.place if most else NOWHERE,
             rank=timeline.trace.rank,
             count=launching.launches,
             per_step=launching.launches / steps if steps else None,
-            first_ns=int(bubbles.ts[bubbles.by_cause[:, LAUNCHING] > 0].min()),
+            first_ns=int(bubbles.ts[(bubbles.by_cause[:, LAUNCHING] > 0) | (bubbles.late > 0)].min()),
             idle_ms_per_step=round(idle_ms, 6),
             message=f"{behind}; {queue}{_graphs(launching, many)}{where}"
             f"{'' if timeline.step_figures.bare_ms else assumed}",
@@ -169,8 +191,11 @@ class _Pace(msgspec.Struct, frozen=True):
     """That the host takes for the launches."""
     idle_ms: float
     """That the device waits for them."""
-    in_part: bool
+    in_part: bool = False
     """Whether only a part of the steps is bound by launches, so that the profiler is taken to slow only that."""
+    late_ms: float = 0.0
+    """For how long the device begins late what was launched, which hides that it would wait for launches: 0 where it
+    shows. ``idle_ms`` is then what the host launches for longer than the device runs."""
 
 
 def _find_pace(timeline: Timeline) -> _Pace | None:
@@ -186,17 +211,38 @@ def _find_pace(timeline: Timeline) -> _Pace | None:
     waiting_ms, bare_ms = _waiting_ms(timeline), scale * span_ms
     idle_ms = waiting_ms - (1 - scale) * span_ms
     if idle_ms >= LEAST_SHARE * bare_ms:
-        return _Pace(launching, host_ms, idle_ms, in_part=False)
+        return _Pace(launching, host_ms, idle_ms)
     idle_ms = waiting_ms - (1 - scale) * _launching_ms(timeline)
-    if timeline.step_figures.bare_ms is not None or idle_ms < LEAST_SHARE_OF_PART * bare_ms:
-        return None
-    return _Pace(launching, host_ms, idle_ms, in_part=True)
+    if timeline.step_figures.bare_ms is None and idle_ms >= LEAST_SHARE_OF_PART * bare_ms:
+        return _Pace(launching, host_ms, idle_ms, in_part=True)
+    late_ms, idle_ms = find_late_ms(timeline), scale * _in_a_row_ms(timeline) - overlap.device_busy_ms
+    return _Pace(launching, host_ms, idle_ms, late_ms=late_ms) if late_ms and idle_ms >= LEAST_SHARE * bare_ms else None
 
 
 LAUNCHING, LATENCY = CAUSES.index("launching"), CAUSES.index("launch latency")
 
 
+def _waits(late_ms: float, idle: str, steps: int) -> str:
+    """That the device waits for launches, or what hides it."""
+    if not late_ms:
+        return f"so the device waits {idle} for the next one"
+    return (
+        f"which {'a step takes' if steps else 'they take'} at least; that the device would wait {idle} for them is "
+        f"hidden where it begins late what was launched in time, for {milliseconds(late_ms)}, as where another process "
+        "has it, and what is saved here is with that left"
+    )
+
+
+def _name_ranks(timeline: Timeline, launching: Launching) -> list[str]:
+    """What comes between the launches because there are other ranks, for advice that leaves CUDA graphs of it out."""
+    if launching.sharded:
+        return [SHARDED]
+    return [EXCHANGES] if np.isin(timeline.collectives.name, POINT_TO_POINT).any() else []
+
+
 def _graphs(launching: Launching, steps: int) -> str:
+    if launching.sharded:
+        return "FSDP's hooks come between them, so no CUDA graph can hold a step"
     if launching.replayable is None:
         return "the trace holds too few steps to tell whether they repeat"
     if 2 * launching.replayable < steps:
@@ -221,6 +267,17 @@ def _launching_ms(timeline: Timeline) -> float:
     launch, commands = bubbles.launch[counts], np.flatnonzero(calls.do(COMMANDS))
     before = commands[np.maximum(np.searchsorted(commands, launch) - 1, 0)]
     return int((calls.end[launch] - calls.end[before]).sum()) * 1e-6 / max(len(timeline.steps), 1)
+
+
+def _in_a_row_ms(timeline: Timeline) -> float:
+    """Milliseconds a step that the host takes for all launches that come right after another command, each from the end
+    of that one."""
+    calls, steps = timeline.calls, timeline.steps
+    launch = np.flatnonzero(calls.do(["launch"]) & ((step_of(steps, calls.ts) >= 0) | (len(steps) == 0)))
+    launch = launch[are_launched_in_a_row(launch, calls, timeline.ops)]
+    commands = np.flatnonzero(calls.do(COMMANDS))
+    before = commands[np.maximum(np.searchsorted(commands, launch) - 1, 0)]
+    return int(np.maximum(calls.end[launch] - calls.end[before], 0).sum()) * 1e-6 / max(len(steps), 1)
 
 
 def _bare_share(timeline: Timeline) -> float:

@@ -16,6 +16,7 @@ from syncscope.advice import (
     SHAPES,
 )
 from syncscope.rules.base.groups import MANY, Group
+from syncscope.rules.base.in_a_row import are_in_a_row
 from syncscope.rules.base.occurrences import Occurrences, to_objects
 from syncscope.rules.base.program import only_infers
 from syncscope.rules.base.question import Intervention
@@ -80,7 +81,7 @@ class ScalarRead(WaitRule):
 
     def names(self, group: Group) -> Iterator[str]:
         yield from super().names(group)
-        if group.steps and len(group.inside) >= MANY * group.steps:
+        if (group.steps and len(group.inside) >= MANY * group.steps) or are_in_a_row(group):
             yield READ_MANY
         if only_infers(group.timeline):
             yield INFERENCE

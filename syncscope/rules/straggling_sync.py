@@ -1,17 +1,18 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from syncscope.advice import Advice
 from syncscope.ranks.lateness import LateRank, compare_ranks
+from syncscope.ranks.matching import GROUP
 from syncscope.ranks.missing import find_missing_ranks
 from syncscope.rules.allocator_sync import AllocatorSync
 from syncscope.rules.base.lateness import tell_of_ranks
 from syncscope.rules.base.question import NoQuestion
 from syncscope.rules.base.rule import RunFindings, RunRule
-from syncscope.rules.base.waiting_ranks import find_held_ms, limit_by_late_ranks
+from syncscope.rules.base.waiting_ranks import find_free_ms, find_held_ms, limit_by_late_ranks
 from syncscope.rules.blocking_copy import BlockingCopy
 from syncscope.rules.comm_not_overlapped import CommNotOverlapped
 from syncscope.rules.device_starved import ONCE
@@ -54,6 +55,12 @@ OF_EVERY_RANK = frozenset({
 })  # fmt: skip
 """Rules whose gains are what a rank's own host does, which it waits longer in return where others come late. Of copies
 and waits the gain is told as all ranks have it, so that of the latest limits it only where every rank has a trace."""
+
+AT_MOST = (
+    "the step gets no shorter than the other ranks need: what their hosts do, and what the rank does that is then the "
+    "last"
+)
+"""Why only the most is known that a late rank costs."""
 
 ALONE = "the trace of one rank alone does not say who comes late to a collective"
 APART = "no trace of another rank has the same collectives of the same steps"
@@ -110,7 +117,7 @@ class StragglingSync(RunRule):
     severity = "warning"
     needs = ("runtime", "device")
     gated = False
-    question = NoQuestion("it holds up the other ranks, and costs nothing of this rank's own step")
+    question = NoQuestion(AT_MOST)
     advice = (
         Advice(ONCE, "Record later steps: what is done once says nothing of those that repeat."),
         Advice(
@@ -180,7 +187,7 @@ class StragglingSync(RunRule):
             unchecked = (NotChecked(rule=self.code, why=why, trace=n, rank=info.rank) for n, info in ranks.items())
             return RunFindings(not_checked=tuple(unchecked))
         late = tuple(
-            self._finding(number, ranks[number], late, lateness.steps, findings)
+            self._finding(number, ranks, late, lateness.steps, findings)
             for number, every in sorted(lateness.late.items())
             if _holds_others(late := _explained(every, ranks[number]), lateness.steps, ranks[number])
         )
@@ -188,8 +195,9 @@ class StragglingSync(RunRule):
         return RunFindings(late, between_ranks=lateness.between, alone=alone)
 
     def _finding(
-        self, number: int, info: TraceInfo, late: LateRank, steps: int, findings: Sequence[Finding]
+        self, number: int, ranks: Mapping[int, TraceInfo], late: LateRank, steps: int, findings: Sequence[Finding]
     ) -> Finding:
+        info = ranks[number]
         unseen = _only_meets(info)
         delay = Delay(cause=ALONE_ON_DEVICE) if unseen else late.delays.most_common(1)[0][0]
         site = delay.site
@@ -199,7 +207,8 @@ class StragglingSync(RunRule):
             if (other.trace == number and site is not None and other.site == site)
             or (other.trace in late.held_traces and other.rule == CommNotOverlapped.code)
         }
-        names = ", ".join(name for name, held in late.names.most_common() if held >= MAIN_SHARE * late.held * 1e6)
+        most = (name for name, held in late.names.most_common() if held >= MAIN_SHARE * late.held * 1e6)
+        names = ", ".join(_describe(name, info) for name in most)
         held, idle = milliseconds(late.held / steps), milliseconds(late.idle / steps)
         where = f", at {site.file}:{site.line}" if site else ""
         why = f": its device is idle for {idle} before, {BECAUSE.get(delay.cause, delay.cause)}{where}"
@@ -217,8 +226,24 @@ class StragglingSync(RunRule):
             f"{_began_later(late.before, info)}",
             fix=self.advise(delay.cause),
             phase=info.phase,
-            saving_null_why=self.question.why,
+            saving_low_ms_per_step=0.0,
+            saving_high_ms_per_step=round(_gains_at_most(late.held / steps, number, ranks), 6),
+            saving_null_why=AT_MOST,
         )
+
+
+def _gains_at_most(held_ms: float, number: int, ranks: Mapping[int, TraceInfo]) -> float:
+    """Milliseconds that a step gets shorter at most where a rank holds others no more: it holds them for ``held_ms``,
+    and the step of each of them takes what its own host needs anyhow."""
+    free = (find_free_ms(info) for other, info in ranks.items() if other != number)
+    return min([held_ms, *(ms for ms in free if ms is not None)])
+
+
+def _describe(name: str, info: TraceInfo) -> str:
+    """A collective with what the program calls its process group: ``allreduce of group 12 (TENSOR_MODEL_PARALLEL)``."""
+    group = name.partition(GROUP)[2]
+    known = info.meetings.groups.get(group) if info.meetings is not None else None
+    return f"{name} ({known})" if known else name
 
 
 def _only_meets(info: TraceInfo) -> bool:

@@ -182,6 +182,8 @@ class Meetings(msgspec.Struct, frozen=True, kw_only=True):
     begin_ms: float | None = None
     """When the first step begins, since the trace's base; in a trace without steps, when the host's first row does.
     ``None`` where there is neither."""
+    groups: dict[str, str] = msgspec.field(default_factory=dict)
+    """What the program calls its process groups, by their names in ``collectives``."""
 
 
 class EachStep(msgspec.Struct, frozen=True, kw_only=True):

@@ -17,8 +17,9 @@ STEP = "ProfilerStep#"
 NO_PLACE = compile_later(rf"{STEP}|(?:nccl|gloo|mpi|ucc|xccl):")
 """How annotations begin that say what runs, not where: steps, and the collectives of PyTorch's process groups."""
 
-NUMBER = compile_later(r"\d+(?![A-Za-z\d])")
-"""Digits at the end of a word: of a step, a batch, a layer. Those inside of one (``all2all``) are part of its name."""
+NUMBER = compile_later(r"(?<![A-Za-z])((?:b?float|u?int|fp|bf)\d+)|\d+(?![A-Za-z\d])")
+"""Digits at the end of a word: of a step, a batch, a layer. Those inside of one (``all2all``) are part of its name, and
+so are those of a type of numbers (``float8``), which are kept."""
 
 COMPILED = compile_later(r"(CompiledFxGraph) \w+")
 """Inductor's name of a compiled graph, with a hash that differs between machines."""
@@ -46,4 +47,4 @@ def name_annotation(name: str) -> str:
     """The annotation as a place: the same in each step and on each machine. ``""`` for one that is no place."""
     if not name or NO_PLACE.match(name):
         return ""
-    return NUMBER.sub("N", COMPILED.sub(r"\1", name))
+    return NUMBER.sub(lambda found: found[1] or "N", COMPILED.sub(r"\1", name))

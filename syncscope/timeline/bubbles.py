@@ -67,20 +67,32 @@ class Unseen(msgspec.Struct, frozen=True):
     """Whether the trace holds steps that follow each other, so that what ends one is followed by the next."""
     others: Union | None = None
     """When other devices of the trace are busy, which this one may wait for; ``None`` where it waits for none."""
-    held: bool = False
-    """Whether other processes use the device, whose work it may wait for, or streams wait for the host."""
+    shared: bool = False
+    """Whether other processes use the device, whose work it may wait for."""
+    by_host: bool = False
+    """Whether streams wait for the host."""
+
+    @property
+    def held(self) -> bool:
+        """Whether any gap may be one that the rows do not show: of another process, or of the host."""
+        return self.shared or self.by_host
+
+    def waits_for_others(self, begin: Ints, end: Ints) -> Bools:
+        """Which gaps (n,) of the device may wait for another device of the trace or the host."""
+        if self.by_host or self.others is None:
+            return np.full(len(begin), self.by_host)
+        waited: Bools = self.others.within(begin, end) > 0
+        return waited
 
     def may_hold(self, begin: Ints, end: Ints) -> Bools:
         """Which gaps (n,) of the device may wait for another device, another process or the host."""
-        if self.held or self.others is None:
-            return np.full(len(begin), self.held)
-        waited: Bools = self.others.within(begin, end) > 0
-        return waited
+        return np.full(len(begin), True) if self.held else self.waits_for_others(begin, end)
 
 
 NO_BUBBLES = Bubbles(
     **dict.fromkeys(("row", "ts", "end", "launch", "emptied_by"), np.empty(0, dtype=np.int64)),
     cause=np.empty(0, dtype=object), by_cause=np.empty((0, len(CAUSES)), dtype=np.int64),
+    late=np.empty(0, dtype=np.int64),
 )  # fmt: skip
 """The bubbles of a trace without device activity."""
 
@@ -123,7 +135,7 @@ def find_bubbles(
         left = left - parts[cause]
     parts["collective"] = parts["collective"] + np.where(handed_over, held - latency, 0)
     parts["warm-up"] = parts["warm-up"] + np.where(loads, held - latency, 0)
-    in_a_row = _is_launched_in_a_row(launch, calls, ops)
+    in_a_row = are_launched_in_a_row(launch, calls, ops)
     parts["launching"], parts["host work"] = np.where(in_a_row, left, 0), np.where(in_a_row, 0, left)
     too_long = held_long & ~unseen.may_hold(begin, end)
     parts["unknown"] = parts["unknown"] + np.where(too_long, parts["queued on device"], 0)
@@ -136,6 +148,7 @@ def find_bubbles(
         row=np.arange(len(begin), dtype=np.int64), ts=begin, end=end, launch=launch,
         emptied_by=np.where((by_wait > 0) & ~doubted, wait, -1), by_cause=by_cause,
         cause=np.array(CAUSES, dtype=object)[np.argmax(by_cause, axis=1)],
+        late=np.where(held_long & ~handed_over & ~loads & ~doubted & ~unseen.waits_for_others(begin, end), held, 0),
     )  # fmt: skip
 
 
@@ -178,7 +191,7 @@ def _launch_returns(activities: Activities, calls: Calls, never: int) -> Ints:
     return np.where(activities.launch >= 0, np.append(returned, 0)[activities.launch], lost)
 
 
-def _is_launched_in_a_row(launch: Ints, calls: Calls, ops: Ops) -> Bools:
+def are_launched_in_a_row(launch: Ints, calls: Calls, ops: Ops) -> Bools:
     """Which of these launches (n,), rows of ``calls`` or −1, came right after another command: little time passed
     besides what the op that launches took for it, and no wait or allocation of its thread lies between."""
     commands = np.flatnonzero(calls.do(COMMANDS))

@@ -172,10 +172,12 @@ def _find_meetings(timeline: Timeline) -> Meetings | None:
     behind = places_behind(tables.bubbles, tables.waits, tables.loads)
     starts = [int(table.ts.min()) for table in (tables.calls, tables.ops, tables.annotations) if len(table)]
     ran = tables.activities.ts[tables.activities.device == tables.device]
-    return find_meetings(
+    meetings = find_meetings(
         met, tables.bubbles, behind, tables.steps, tables.places, timeline.trace.base_ns, min(starts, default=None),
         int(ran.min()) if len(ran) else None, ranks=timeline.trace.world_size,
     )  # fmt: skip
+    named = timeline.trace.group_names
+    return structs.replace(meetings, groups=named) if meetings is not None and named else meetings
 
 
 def _tell_sharing(timeline: Timeline) -> tuple[str, ...]:

@@ -28,6 +28,8 @@ MAIN_SHARE = 0.1
 WAITING_SHARE = 0.9
 """Where this share of the launches returns after their kernel has ended, every launch counts as waiting."""
 
+NO_CALLS = np.zeros(0, dtype=np.int64)
+
 LEAST_LAUNCHES = 20
 """At least this many launches show it where no recording says it."""
 
@@ -45,7 +47,11 @@ class Launching(msgspec.Struct, frozen=True):
     """Time that the kernels run, one by one."""
     graphs: tuple[Ints, ...] | None
     """The stretches that could be a CUDA graph each: the launches (rows of ``calls``) of every stretch that all steps
-    repeat and that has no wait, host copy or allocation in it. ``None`` with fewer than two steps to compare."""
+    repeat and that has no wait, host copy, allocation, send or receive in it. ``None`` with fewer than two steps to
+    compare; none where the launches are ``sharded``."""
+    sharded: bool = False
+    """Whether FSDP's hooks come between the launches: they fetch the weights of a block to where there is room each
+    time, so that no graph can hold it."""
 
     @property
     def replayable(self) -> int | None:
@@ -65,12 +71,15 @@ def find_launching(
     step: Ints,
     away: tuple[Ints, Ints, Ints],
     span: tuple[int, int],
+    exchanges: Ints = NO_CALLS,
+    sharded: bool = False,
 ) -> Launching | None:
     """Measure the launches of the steps; ``None`` when nothing is launched there.
 
     ``warm`` are the rows of the calls that are no warm-up. ``activities`` are those of one device, ``step`` (n,) is the
     step of each call, −1 outside. ``away`` holds begins, ends and threads (m,) of the waits, copies and warm-ups that
-    kept threads from launching, ``span`` is where to look.
+    kept threads from launching, ``span`` is where to look. ``exchanges`` (k,) are the calls that launch sends and
+    receives, ``sharded`` is ``Launching.sharded``.
     """
     stepped = bool((step >= 0).any())
     launches = calls.do(LAUNCHES) & ((step >= 0) | (not stepped)) & np.isin(calls.row, warm)
@@ -87,11 +96,12 @@ def find_launching(
         own_ns=span[1] - span[0] - Union(begin[on_these], end[on_these]).clipped(*span).length,
         delay_ns=int(median(delay)) if len(delay) else 0,
         busy_ns=int(activities.dur[kernels].sum()),
-        graphs=_find_graphs(calls, activities, step),
+        graphs=() if sharded else _find_graphs(calls, activities, step, exchanges),
+        sharded=sharded,
     )
 
 
-def _find_graphs(calls: Calls, activities: Activities, step: Ints) -> tuple[Ints, ...] | None:
+def _find_graphs(calls: Calls, activities: Activities, step: Ints, exchanges: Ints) -> tuple[Ints, ...] | None:
     """Find ``Launching.graphs``. Stretches are equal that launch the same names in the same order."""
     steps = different(step[step >= 0]).tolist()
     if len(steps) < 2:
@@ -103,7 +113,8 @@ def _find_graphs(calls: Calls, activities: Activities, step: Ints) -> tuple[Ints
     crosses = np.zeros(len(calls), dtype=bool)
     crosses[launch] = np.isin(activities.direction[known], HOST_SIDES)
     breaks = calls.do(["graph-launch", *SYNC_ROLES, *MEMORY_ROLES]) | crosses
-    inside = np.flatnonzero(calls.do(["launch"]) & (step >= 0))
+    breaks[exchanges] = True
+    inside = np.setdiff1d(np.flatnonzero(calls.do(["launch"]) & (step >= 0)), exchanges)
     stretches = []
     of_step: dict[int, Counter[tuple[int, ...]]] = {number: Counter() for number in steps}
     for rows in group_rows(number_groups(step[inside], np.cumsum(breaks, dtype=np.int64)[inside])):

@@ -389,6 +389,9 @@ class Bubbles(TimedTable):
     """The greatest part of the gap, one of ``CAUSES``."""
     by_cause: Ints
     """Nanoseconds of the gap by cause (n, causes), in the order of ``CAUSES``. They sum to ``dur``."""
+    late: Ints
+    """Nanoseconds for which the device did not begin what was launched, though nothing of the trace keeps it; 0 where
+    that is no longer than a device takes, or the trace may lack what it did."""
 
     def due_to(self, cause: str) -> Ints:
         """Nanoseconds of each gap (n,) that are due to one of ``CAUSES``."""

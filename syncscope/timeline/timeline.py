@@ -6,12 +6,14 @@ from functools import cached_property
 
 import numpy as np
 
+from syncscope.patterns import compile_later
 from syncscope.schema.compiling import RecordedRegions
 from syncscope.schema.recording import Attributed
 from syncscope.schema.report import Overlap, TraceInfo
 from syncscope.schema.report import Steps as StepFigures
 from syncscope.timeline.attribution import find_stacked, tabulate_ops
 from syncscope.timeline.bubbles import sum_causes
+from syncscope.timeline.collectives import POINT_TO_POINT
 from syncscope.timeline.compiled_regions import find_regions
 from syncscope.timeline.disagreement import Disagreement
 from syncscope.timeline.info import describe, measure_steps, name_device
@@ -24,6 +26,9 @@ from syncscope.timeline.trace_tables import TraceTables
 from syncscope.timeline.waits import is_wait
 from syncscope.timeline.warm_up import are_warming_up
 from syncscope.timeline.witnesses import find_disagreements
+
+SHARDED = compile_later(r"FSDP::|FullyShardedDataParallel\.")
+"""How the marks of FSDP's hooks begin, and of those of its first version."""
 
 
 class Timeline(TraceTables):
@@ -56,7 +61,12 @@ class Timeline(TraceTables):
         steps, calls = tables.steps, tables.calls
         span = (int(steps.ts.min()), int(steps.end.max())) if len(steps) else tables.span
         warm = calls.row[~are_warming_up(once, calls.ts, calls.end, calls.tid)]
-        return find_launching(calls, warm, tables.on_device, step_of(steps, calls.ts), away, span)
+        met = tables.collectives
+        exchanges = met.launch[np.isin(met.name, POINT_TO_POINT) & (met.launch >= 0)]
+        sharded = bool(tables.annotations.named(SHARDED.match).any())
+        return find_launching(
+            calls, warm, tables.on_device, step_of(steps, calls.ts), away, span, exchanges, sharded=sharded
+        )
 
     @cached_property
     def holds_collectives_alone(self) -> bool:

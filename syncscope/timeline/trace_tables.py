@@ -229,7 +229,8 @@ class TraceTables:
             lost=self.calls.ts[self.unmade],
             repeated=len(self.steps) > 1,
             others=Union(others.ts, others.end) if ordered else None,
-            held=bool(self.processes_on_device) or bool(self.calls.named(HOST_HOLDS.search).any()),
+            shared=bool(self.processes_on_device),
+            by_host=bool(self.calls.named(HOST_HOLDS.search).any()),
         )
 
     @cached_property

@@ -22,7 +22,7 @@ from syncscope.trace.extras import require
 from syncscope.trace.model import Device, Trace
 from syncscope.trace.rows import Rows, Texts
 
-MAGIC = f"SYNCSCOPE {__version__} trace 7\n".encode()
+MAGIC = f"SYNCSCOPE {__version__} trace 8\n".encode()
 """Increase the number with every change of what an entry holds or of how a trace is read."""
 
 _SUFFIX = ".columns"
@@ -60,6 +60,7 @@ class _Kept(msgspec.Struct):
     recording: Recording | None
     warnings: tuple[str, ...]
     lost: tuple[str, ...]
+    group_names: dict[str, str]
     ranks_in_file: int
     tables: dict[str, dict[str, _Column]]
 

@@ -185,6 +185,8 @@ class Trace(msgspec.Struct, frozen=True, dict=True):
     """What was lost or guessed while reading, one sentence each."""
     lost: tuple[str, ...] = ()
     """Of ``warnings``, those that say what of the file is in no table."""
+    group_names: dict[str, str] = msgspec.field(default_factory=dict)
+    """What the program calls its process groups, by their names in the trace; those without a description left out."""
     ranks_in_file: int = 1
     """How many ranks whose traces were merged the file tells apart."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from syncscope import rules
@@ -11,8 +12,8 @@ from syncscope.estimate.edits import NOTHING, Edit, Question
 from syncscope.estimate.prepare import Prepared
 from syncscope.estimate.profiler_cost import Costs
 from syncscope.estimate.program import compile_program
-from syncscope.estimate.together import Answers, Tried, computed_ms, join
-from syncscope.schema.findings import Finding
+from syncscope.estimate.together import Answers, Tried, computed_ms, join, reach_causes
+from syncscope.schema.findings import Finding, IdleCause
 from syncscope.timeline import Timeline
 from tests.builders import TraceBuilder
 from tests.rules.scenes import line
@@ -132,3 +133,25 @@ def test_no_saving_leaves_less_of_the_step_than_the_device_computes_for() -> Non
     assert found["LCH501"].likely_saving_ms_per_step is not None
     highs = [one.saving_high_ms_per_step or 0.0 for one in found.values()]
     assert together.high is not None and max(*highs, together.high) <= step_ms - 38 * 0.040 + 1e-6
+
+
+def idle(*causes: tuple[str, float, float | None, tuple[str, ...]]) -> Finding:
+    """A finding about idle time. Of each cause: its name, the most and what it likely saves, and what covers it."""
+    _, found, _, _ = estimated(working())
+    told = tuple(
+        IdleCause(
+            cause=name, ms_per_step=9.0, saving_low_ms_per_step=0.0, saving_high_ms_per_step=high,
+            likely_saving_ms_per_step=likely, covered_by=covered,
+        )
+        for name, high, likely, covered in causes
+    )  # fmt: skip
+    return msgspec.structs.replace(found["OVL303"], causes=told)
+
+
+def test_all_together_save_no_less_than_one_cause_of_idle_time_likely_does() -> None:
+    most = Saving(None, 0.0, 4.4, None)
+    loading = idle(("data loading", 7.0, 5.0, ()), ("launching", 9.0, None, ()), ("wait", 9.0, 8.0, ("other",)))
+    assert reach_causes(most, [loading], 50.0) == Saving(None, 0.0, 7.0, None)
+    assert reach_causes(Saving(None, 1.0, 3.0, 2.0), [loading], 50.0) == Saving(None, 1.0, 7.0, 5.0)
+    assert reach_causes(Saving(None, 1.0, 8.0, 6.0), [loading], 50.0) == Saving(None, 1.0, 8.0, 6.0)
+    assert reach_causes(Saving(), [loading], 50.0) == Saving()

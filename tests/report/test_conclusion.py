@@ -105,7 +105,7 @@ def test_where_most_is_warm_up_other_steps_come_first() -> None:
     assert first(1.0).startswith("nothing was found")
     unseen = msgspec.structs.replace(known, idle_ms=4.5, idle_by_cause={"unknown": 4.5})
     said = lines(overlap=unseen)["first"]
-    assert said.startswith("record again, with a warm-up before the window: the trace does not show why the device is")
+    assert said.startswith("record again, with a warm-up before the window and nobody else on the device: the trace")
     assert said.endswith("is idle for 75 % of this time")
     assert first(4.5, READ).startswith("train.py:42  loss.item()")
 

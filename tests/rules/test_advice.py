@@ -207,7 +207,7 @@ def test_many_small_copies_are_to_be_joined_where_they_come_from(direction: str,
     assert part in fixes["SYN101"]
 
 
-@pytest.mark.parametrize(("reads", "part"), [(8, "values = x.tolist()"), (7, "read it every so many steps")])
+@pytest.mark.parametrize(("reads", "part"), [(8, "values = x.tolist()"), (3, "read it every so many steps")])
 def test_values_that_are_read_one_by_one_are_to_be_read_together(reads: int, part: str):
     builder = TraceBuilder().recording(0, 1000)
     for number in range(reads):

@@ -24,6 +24,7 @@ from syncscope.rules.base.idle_circumstances import (
     SPREAD,
     UNSEEN,
 )
+from syncscope.rules.base.late_begins import LATE
 from syncscope.rules.base.program import BESIDE_COMPILED, COMPILED, PARTLY
 from syncscope.rules.device_starved import DeviceStarved
 from syncscope.schema.findings import IdleCause
@@ -192,6 +193,7 @@ def test_every_cause_has_its_fix_and_its_sentence():
         IN_GRAPH,
         IN_LAUNCHER,
         IN_MODULE,
+        LATE,
         ON_CPU,
         ONE_STREAM,
         PARTLY,

@@ -179,3 +179,23 @@ def test_waits_that_cut_the_launches_up_come_before_a_graph() -> None:
     )
     (whole,) = bound(cut_up(2))
     assert whole.fix.startswith("Replay the launches as a CUDA graph") and "cut them up" not in whole.message
+
+
+def test_no_graph_is_promised_where_hooks_of_fsdp_come_between_the_launches() -> None:
+    for mark in ("FSDP::all_gather (layers.0)", "FullyShardedDataParallel.forward"):
+        (found,) = bound(loop(runs=3).annotation(mark, 0, 300))
+        assert "FSDP's hooks come between them, so no CUDA graph can hold a step" in found.message
+        assert found.fix.startswith("Launch fewer and larger kernels: compile each block") and "Replay" not in found.fix
+
+
+SENDS = "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)"
+
+
+def test_no_graph_holds_what_a_rank_sends_and_receives() -> None:
+    exchanging = loop(runs=3)
+    kernels = [event for event in exchanging.events if event["cat"] == "kernel"]
+    for kernel in kernels[10::20]:
+        kernel["name"] = SENDS
+    (found,) = bound(exchanging)
+    assert "CUDA graphs would take away 17 of them" in found.message
+    assert "compile what a stage computes between two exchanges" in found.fix and "Replay" not in found.fix

@@ -359,3 +359,35 @@ def test_of_collectives_alone_the_late_rank_is_told_without_what_it_did() -> Non
     )
     assert "idle" not in found.message and "give its whole trace" in found.fix
     assert stragglers(reduces(0, 0), reduces(1, 100)) == []
+
+
+def waiting(blocked: float) -> TraceBuilder:
+    """A rank whose all-reduce takes 590 µs, of which its host is held for ``blocked``."""
+    builder = rank(0, 0, 0, 0)
+    for step in range(3):
+        builder.stream_sync(2000.0 * step + 1000 - blocked, blocked)
+    return builder
+
+
+def test_a_late_rank_costs_no_more_than_it_holds_the_others_and_their_hosts_are_free() -> None:
+    late = rank(1, 500, 500, 500)
+    (found,) = stragglers(waiting(550), late)
+    assert (found.saving_low_ms_per_step, found.saving_high_ms_per_step) == (0, pytest.approx(0.5))
+    (found,) = stragglers(waiting(200), late)
+    assert found.saving_high_ms_per_step == pytest.approx(0.2)
+    assert found.saving_ms_per_step is None
+    assert "what their hosts do" in (found.saving_null_why or "")
+
+
+def test_a_host_that_never_waits_leaves_nothing_to_gain_from_a_late_rank() -> None:
+    (found,) = stragglers(EARLY, rank(1, 500, 500, 500))
+    assert found.saving_high_ms_per_step == 0
+
+
+def test_a_process_group_is_told_with_what_the_program_calls_it() -> None:
+    groups = [{"pg_name": "0", "pg_desc": "mesh_tp"}, {"pg_name": "1", "pg_desc": "undefined"}, "odd", {"pg_desc": 1}]
+    ranks = [rank(0, 0, 0, 0), rank(1, 500, 500, 500)]
+    for builder in ranks:
+        builder.top["distributedInfo"]["pg_config"] = groups
+    (found,) = stragglers(*ranks)
+    assert "comes last to allreduce of group 0 (mesh_tp) and holds" in found.message

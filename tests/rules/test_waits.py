@@ -338,3 +338,21 @@ class TestWithoutOps:
         assert {"SYN101", "SYN102", "SYN103", "SYN104", "SYN105", "SYN109", "CPY201"} <= set(
             blind(TraceBuilder().kernel("k", 10, 5))
         )
+
+
+def reading(times: int, *, launches: bool) -> TraceBuilder:
+    """Two steps in which a value is read so many times, after a launch each time or after one alone."""
+    builder = TraceBuilder().steps(0, 1000, 2000)
+    for at in (0, 1000):
+        builder.launch("k", call=(at + 1, 2), runs=(at + 4, 3))
+        for number in range(times):
+            waiting(builder, at + 20 + 80 * number, "aten::item", "aten::_local_scalar_dense")
+            if launches:
+                builder.launch("k", call=(at + 82 + 80 * number, 2), runs=(at + 86 + 80 * number, 3))
+    return builder
+
+
+def test_values_that_are_read_in_a_row_are_to_be_read_at_once() -> None:
+    for times, launches, said in ((6, False, True), (3, False, False), (6, True, False)):
+        (found,) = findings(reading(times, launches=launches), "SYN102")
+        assert found.fix.startswith("Bring all its values to the host at once") == said

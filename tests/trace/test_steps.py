@@ -41,6 +41,22 @@ def test_marks_of_the_profiler_come_first() -> None:
     assert steps(optimizing("AdamW", rounds=3).steps(0, 150, 300)) == ("profiler", [(0, 150), (150, 300)])
 
 
+def test_steps_of_another_loop_are_none() -> None:
+    builder = TraceBuilder().call("cudaLaunchKernel", 0, 5)
+    for at, number in enumerate((2, 1, 2, 3, 4)):
+        builder.op("aten::add", 100 * at + 5, 1).step(100 * at, 90, number=number)
+    trace = builder.trace()
+    assert (trace.steps["number"].tolist(), trace.steps["ts"].tolist()[0]) == ([1, 2, 3, 4], 100_000)
+    assert trace.warnings == ("1 of 5 marked steps are left out: their numbers are those of another loop",)
+
+
+def test_steps_that_no_loop_has_most_of_are_all_kept() -> None:
+    builder = TraceBuilder().call("cudaLaunchKernel", 0, 5)
+    for at, number in enumerate((0, 1, 0, 1)):
+        builder.op("aten::add", 100 * at + 5, 1).step(100 * at, 90, number=number)
+    assert len(builder.trace().steps) == 4
+
+
 def test_a_last_step_in_which_nothing_is_done_is_none() -> None:
     builder = TraceBuilder().steps(0, 100, 200, 230)
     builder.launch("a", call=(10, 5), runs=(20, 5)).launch("b", call=(110, 5), runs=(120, 90)).device_sync(201, 9)

@@ -23,6 +23,7 @@ from syncscope.rules.base.idle_circumstances import (
     SPREAD,
     UNSEEN,
 )
+from syncscope.rules.base.late_begins import LATE
 from syncscope.rules.base.launch_advice import OF_COMPILED
 
 ADVICE = (
@@ -179,6 +180,12 @@ ADVICE = (
     Advice(
         "queued on device",
         "Look at what the streams wait for: events between them, or a collective of another rank.",
+    ),
+    Advice(
+        f"{LATE} unknown",
+        "Record again on a device that nobody else uses: what was launched in time began late there again and again, "
+        "though nothing else of this program ran. If it comes back, the file does not hold what the device did then.",
+        asks_for_more=True,
     ),
     Advice(
         "recorded unknown",

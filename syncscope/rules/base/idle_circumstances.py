@@ -8,6 +8,7 @@ from syncscope.rules.base.ended_by_copies import find_copies_after_work
 from syncscope.rules.base.first_uses import is_before_first_launches, is_in_ops_that_launch_first
 from syncscope.rules.base.host_math import DRAWS, ON_CPU, computes_on_cpu, draws_on_cpu
 from syncscope.rules.base.idle_places import find_idle_place
+from syncscope.rules.base.late_begins import runs_on_one_stream
 from syncscope.rules.base.program import (
     MODULE_CALL,
     ends_with_graph,
@@ -19,7 +20,6 @@ from syncscope.rules.base.program import (
 from syncscope.rules.base.recorded_graphs import count_recordings
 from syncscope.timeline import Timeline
 from syncscope.timeline.allocations import is_uncached
-from syncscope.trace.sets import different
 
 RECORDS = "records-graphs"
 """Stands for a program that records CUDA graphs in several of its calls."""
@@ -73,7 +73,7 @@ def name_circumstances(timeline: Timeline) -> list[str]:
     found = [UNCACHED] if is_uncached(timeline.waits, timeline.calls) else []
     if 2 * queued[queued < SPACE_NS].sum() > queued.sum():
         found.append(BACK_TO_BACK)
-    if len(different(timeline.on_device.stream)) == 1 and not len(timeline.collectives):
+    if runs_on_one_stream(timeline):
         found.append(ONE_STREAM)
     if count_recordings(timeline):
         found.append(RECORDS)

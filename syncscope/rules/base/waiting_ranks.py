@@ -26,6 +26,10 @@ OF_HOST = ("launching", "host work", "data loading")
 """Causes of idle time in which the device waits for its host."""
 
 
+OF_OTHERS = ("host collective", "host idle")
+"""Causes of idle time in which the host itself may wait for another rank."""
+
+
 def find_held_ms(traces: Sequence[TraceInfo], between: BetweenRanks | None) -> dict[int, float]:
     """How long the host of a rank is held in a step, in ms by trace, where its device waits for the host longer than
     for other ranks: collectives that end sooner make such a step shorter only where they hold the host."""
@@ -39,6 +43,18 @@ def find_held_ms(traces: Sequence[TraceInfo], between: BetweenRanks | None) -> d
         if blocked and sum(causes.get(cause, 0.0) for cause in OF_HOST) >= waits_ms(row, between):
             held[row.trace] = fmean(blocked)
     return held
+
+
+def find_free_ms(info: TraceInfo) -> float | None:
+    """How long the host of a rank does nothing of its own in a step, in ms: it is blocked, waits for another rank,
+    sleeps, or is ahead of a device that takes longer. The rest of the step stays, whatever another rank does. ``None``
+    without steps, or without calls."""
+    each = info.each_step
+    if each is None or not each.blocked_ms:
+        return None
+    causes = info.overlap.idle_by_cause if info.overlap is not None else {}
+    ahead_ms = fmean(each.device_ms) - fmean(each.length_ms) if each.device_ms else 0.0
+    return fmean(each.blocked_ms) + sum(causes.get(cause, 0.0) for cause in OF_OTHERS) + max(ahead_ms, 0.0)
 
 
 def limit_by_late_ranks(

@@ -126,6 +126,7 @@ class _File:
             recording=recording,
             warnings=tuple(str(warning) for warning in warnings),
             lost=tuple(str(warning) for warning in warnings if isinstance(warning, Loss)),
+            group_names=_group_names(distributed.get("pg_config")),
             ranks_in_file=max(len(self.ranks), 1),
         )
 
@@ -315,6 +316,16 @@ def _devices(properties: object, recording: Recording | None) -> tuple[Device, .
             engines = recorded if engines is None else engines
             devices.append(Device(-1 if device_id is None else device_id, row["name"], engines))
     return tuple(devices)
+
+
+def _group_names(groups: object) -> dict[str, str]:
+    """The descriptions of process groups, by their names, where the program or PyTorch gives one."""
+    names = {}
+    for row in groups if isinstance(groups, list) else ():
+        name, description = (row.get("pg_name"), row.get("pg_desc")) if isinstance(row, dict) else (None, None)
+        if isinstance(name, str) and isinstance(description, str) and description not in ("", "undefined"):
+            names[name] = description
+    return names
 
 
 def _count(value: object) -> int | None:

@@ -65,10 +65,11 @@ def find_steps(tables: Tables, recording: Recording | None, base_ns: int, pid: i
     optimisers to the next, or the batches that a server marks, or what the device repeats where that is certain."""
     if recording is not None and len(recording.steps.boundaries_ns) > 1:
         return FoundSteps(_recorded_steps(recording.steps, base_ns), recording.steps.source)
-    marks = _profiler_steps(tables.annotations, pid)
+    every = _profiler_steps(tables.annotations, pid)
+    marks = _of_one_loop(every)
     table = _without_tail(_between(marks) if _cover_little(marks) else marks, tables)
     if len(table):
-        return FoundSteps(table, "profiler")
+        return FoundSteps(table, "profiler", _tell_other_loops(len(every) - len(marks), len(every)))
     if recording is not None:
         return FoundSteps(table, "none")
     table = _optimizer_steps(tables.annotations, tables.ops, pid)
@@ -108,6 +109,22 @@ def _profiler_steps(annotations: Rows, pid: int | None) -> Rows:
         rows = rows.take(rows["tid"] == most_common(rows["tid"]))
     numbers = np.array([int(match[1]) if match else -1 for match in matches], dtype=np.int64)
     return _step_table(rows["ts"], rows["end"], numbers[rows.texts["name"].codes], rows["tid"])
+
+
+def _of_one_loop(marks: Rows) -> Rows:
+    """The steps of the longest loop, of equals the last: one profiler counts up, so where the numbers fall another loop
+    begins, as that of training behind a sanity check. All, where that is less than ``_MOST_OF_IT``."""
+    marks = marks.take(np.argsort(marks["ts"], kind="stable"))
+    loop = np.cumsum(np.append(False, np.diff(marks["number"]) <= 0)[: len(marks)])
+    sizes = np.bincount(loop) if len(marks) else np.zeros(1, dtype=np.int64)
+    longest = len(sizes) - 1 - int(sizes[::-1].argmax())
+    return marks.take(loop == longest) if sizes[longest] > _MOST_OF_IT * len(marks) else marks
+
+
+def _tell_other_loops(left_out: int, every: int) -> str | None:
+    if not left_out:
+        return None
+    return f"{left_out} of {every} marked steps are left out: their numbers are those of another loop"
 
 
 def _cover_little(marks: Rows) -> bool:
