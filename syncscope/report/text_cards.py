@@ -163,7 +163,7 @@ def _card(
     for why in _explain_saving(finding) if view.verbose else ():
         line(console, Text(terminal(why), style="dim"), INDENT, hang=INDENT)
     told = fixes.get(finding.fix) if not (failing or view.verbose) and len(finding.fix) > LONG_FIX else None
-    fix = f"as at {told}" if told else finding.fix
+    fix = f"the same as at {told}" if told else finding.fix
     if finding.site is not None:
         fixes.setdefault(finding.fix, format_location(finding.site))
     line(console, Text.assemble(("fix: ", "green"), terminal(fix)), INDENT, hang=5)

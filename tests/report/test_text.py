@@ -145,7 +145,7 @@ def test_a_long_fix_is_told_once() -> None:
     ]  # fmt: skip
     text = shown(sample.report(found=several), 120)
     assert text.count(f"fix: {fix}") == 1
-    assert "fix: as at train.py:42\n" in text
+    assert "fix: the same as at train.py:42\n" in text
     assert shown(sample.report(found=several), 120, view=VERBOSE).count(f"fix: {fix}") == 2
 
 
