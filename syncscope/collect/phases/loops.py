@@ -32,17 +32,19 @@ class Loop:
     """One ``for`` or ``while`` statement or comprehension. The same object each time that its code is asked.
 
     Offsets are bytes into the bytecode, as ``f_lasti``; ``stop`` belongs to the loop. ``handlers`` are offsets outside
-    of ``start`` to ``stop`` that belong to it too: Python moves exception handlers to the end of a function.
+    of ``start`` to ``stop`` that belong to it too: Python moves exception handlers to the end of a function. ``heads``
+    are the targets of the jumps that begin a turn: a handler may also jump back into the turn that it is in.
     """
 
-    __slots__ = ("code", "handlers", "line", "start", "stop")
+    __slots__ = ("code", "handlers", "heads", "line", "start", "stop")
 
-    def __init__(self, code: CodeType, start: int, stop: int, line: int, handlers: frozenset[int]) -> None:
+    def __init__(self, code: CodeType, start: int, stop: int, line: int, handlers: frozenset[int], head: int) -> None:
         self.code = code
         self.start = start
         self.stop = stop
         self.line = line
         self.handlers = handlers
+        self.heads = frozenset((head,))
 
     def holds(self, lasti: int) -> bool:
         return self.start <= lasti <= self.stop or lasti in self.handlers
@@ -215,7 +217,7 @@ def _loop(
     if names[first] != "FOR_ITER":
         line = min([line, *(lines[end] for end in ends if end in lines)])
         start = _condition(header, line, names, lines)
-    return Loop(code, start, stop, line, graph.outside(body, start, stop))
+    return Loop(code, start, stop, line, graph.outside(body, start, stop), header)
 
 
 def _condition(header: int, line: int, names: dict[int, str], lines: dict[int, int]) -> int:
@@ -238,6 +240,7 @@ def _merge(loops: list[Loop]) -> tuple[Loop, ...]:
                 other.stop = max(loop.stop, other.stop)
                 other.line = min(loop.line, other.line)
                 other.handlers |= loop.handlers
+                other.heads |= loop.heads
                 break
         else:
             merged.append(loop)

@@ -316,10 +316,10 @@ class LoopTurns:
         return heard
 
     def _resolve(self, code: CodeType, offset: int, target: int) -> Turns | None:
-        """The loop of a jump that leads back to ``target``: the innermost with both of its ends."""
+        """The loop whose next turn a jump to ``target`` begins: the innermost with both of its ends."""
         if target > offset:
             return None
-        loops = (loop for loop in loops_of(code) if loop.holds(offset) and loop.start <= target <= loop.stop)
+        loops = (loop for loop in loops_of(code) if loop.holds(offset) and target in loop.heads)
         loop = next(loops, None)
         turns = self._tried.get(loop) if loop is not None else None
         if turns is not None:

@@ -229,6 +229,25 @@ def test_a_while_loop_that_goes_on_in_several_places(program: Program) -> None:
     assert phase.source == "turn" and phase.steps > 200
 
 
+@needs_monitoring
+def test_a_handler_that_goes_on_in_the_turn_that_it_is_in_begins_none(program: Program) -> None:
+    """Python 3.12 moves handlers to the end of the function, from where they jump back."""
+    turns = 0
+    while turns < 600:
+        turns += 1
+        try:
+            program.work()
+            if turns % 2:
+                raise ValueError
+        except ValueError:
+            pass
+        if turns == 500:
+            before = sum(program.steps.values())
+    phase = program.phase()
+    assert phase.source == "turn" and phase.steps - before == 100
+    assert phase.lengths.median() == 10 * MS
+
+
 def solver(work: Callable[[], object], turns: int) -> None:
     space: dict[str, Any] = {}
     source = f"def solve(work):\n    for _ in range({turns}):\n        work()\n"
