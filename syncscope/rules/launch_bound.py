@@ -227,9 +227,9 @@ def _waits(late_ms: float, idle: str, steps: int) -> str:
     if not late_ms:
         return f"so the device waits {idle} for the next one"
     return (
-        f"which {'a step takes' if steps else 'they take'} at least; that the device would wait {idle} for them is "
-        f"hidden where it begins late what was launched in time, for {milliseconds(late_ms)}, as where another process "
-        "has it, and what is saved here is with that left"
+        f"which {'a step takes' if steps else 'they take'} at least; the device would wait {idle} for them, but for "
+        f"{milliseconds(late_ms)} it is late to begin what was launched in time, as when another process uses it. "
+        "That hides the wait, and stays whatever is changed here"
     )
 
 

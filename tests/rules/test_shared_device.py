@@ -102,10 +102,10 @@ def test_a_device_that_begins_late_again_and_again_is_told_as_one_that_another_h
     tmp_path: Path,
 ) -> None:
     message, fix = starved(report(tmp_path, in_slices(recorded(), 200, 600), None))
-    assert " it begins late what was launched in time, as where another process has it" in message
+    assert " it is late to begin what was launched in time, as when another process uses it" in message
     assert fix.startswith("Record again on a device that nobody else uses")
     known, _ = starved(report(tmp_path, in_slices(recorded(), 200, 600), 2))
-    assert "begins late" not in known and "other processes used the device too" in known
+    assert "late to begin" not in known and "other processes used the device too" in known
 
 
 def test_what_may_wait_for_another_stream_is_not_told_as_that(tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_what_may_wait_for_another_stream_is_not_told_as_that(tmp_path: Path) ->
     last["tid"] = last["args"]["stream"] = 99
     made = report(tmp_path, document, None)
     message, fix = starved(made)
-    assert "begins late" not in message and fix.startswith("Do not trust this part")
+    assert "late to begin" not in message and fix.startswith("Do not trust this part")
     assert "LCH501" not in rules(made)
 
 
@@ -135,8 +135,8 @@ def test_a_launch_bound_loop_is_found_though_the_device_begins_late(tmp_path: Pa
         report(tmp_path, in_slices(recorded(), 200, 600), others),
     )
     found = launch_bound(hidden)
-    assert "so the device waits" in alone.message and "begins late" not in alone.message
-    assert "which a step takes at least" in found.message and "begins late what was launched" in found.message
+    assert "so the device waits" in alone.message and "late to begin" not in alone.message
+    assert "which a step takes at least" in found.message and "late to begin what was launched" in found.message
     assert (found.count, found.fix) == (alone.count, alone.fix)
     assert why_unchecked(hidden, "LCH501") == []
 

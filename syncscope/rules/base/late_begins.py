@@ -46,4 +46,6 @@ def tell_late(timeline: Timeline) -> str:
     late_ms = find_late_ms(timeline)
     if not late_ms or timeline.processes_on_device:
         return ""
-    return f"; for {milliseconds(late_ms)} it begins late what was launched in time, as where another process has it"
+    return (
+        f"; for {milliseconds(late_ms)} it is late to begin what was launched in time, as when another process uses it"
+    )
