@@ -14,9 +14,11 @@ MOST_ANCESTORS = 64
 
 
 def several_ranks(torch: Any) -> bool:
-    """Whether this process is one of several ranks."""
+    """Whether this process is one of several ranks. A launcher may start one alone."""
     distributed = getattr(torch, "distributed", None)
-    return bool(distributed is not None and distributed.is_available() and distributed.is_initialized())
+    if distributed is None or not distributed.is_available() or not distributed.is_initialized():
+        return False
+    return bool(distributed.get_world_size() > 1)
 
 
 def is_of_this_run(pid: int, variables: Sequence[str] = ()) -> bool:

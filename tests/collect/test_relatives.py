@@ -8,10 +8,11 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from syncscope.collect.relatives import count_children, is_of_this_run
+from syncscope.collect.relatives import count_children, is_of_this_run, several_ranks
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux has /proc")
 
@@ -82,3 +83,9 @@ def test_a_variable_of_the_run_tells_it_too(monkeypatch: pytest.MonkeyPatch) -> 
 def test_variables_that_nobody_set_are_equal_to_nothing() -> None:
     with stranger() as pid:
         assert not is_of_this_run(pid, ("NOBODY_SET_THIS",))
+
+
+@pytest.mark.parametrize(("begun", "size", "several"), [(True, 2, True), (True, 1, False), (False, 0, False)])
+def test_a_rank_that_was_launched_alone_is_none_of_several(begun: bool, size: int, several: bool) -> None:
+    group = SimpleNamespace(is_available=lambda: True, is_initialized=lambda: begun, get_world_size=lambda: size)
+    assert several_ranks(SimpleNamespace(distributed=group)) is several

@@ -45,7 +45,7 @@ def test_steps_that_pass_before_the_window_are_counted_each(
 def test_several_ranks_let_the_same_number_of_steps_pass(
     drive_at: Callable[..., Windows], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ranks = SimpleNamespace(is_available=lambda: True, is_initialized=lambda: True)
+    ranks = SimpleNamespace(is_available=lambda: True, is_initialized=lambda: True, get_world_size=lambda: 2)
     monkeypatch.setattr(Torch, "distributed", ranks, raising=False)
     starts = []
     for first in (3.6, 10.0):
