@@ -24,17 +24,19 @@ def write_atomically(
         with target.open("wb") as stream:
             stream.writelines(pieces)
         return
-    import tempfile  # most commands write nothing
-
-    descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with open(descriptor, "wb") as stream:
+    temporary = target.with_name(f".{target.name}.{os.urandom(4).hex()}")
+    try:  # named before it is made: an interrupt may come at once
+        with open(temporary, "xb", opener=_open_privately) as stream:
             stream.writelines(pieces)
         os.chmod(temporary, _usual_permissions(target) if permissions is None else permissions)
         os.replace(temporary, target)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
+
+
+def _open_privately(path: str, flags: int) -> int:
+    return os.open(path, flags, PRIVATE)
 
 
 def _usual_permissions(target: Path) -> int:

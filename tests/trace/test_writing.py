@@ -7,6 +7,7 @@ import stat
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -84,3 +85,19 @@ def test_a_pipe_is_written_to_and_stays_one(tmp_path: Path) -> None:
     reader.join()
     assert received == [b"through it"]
     assert pipe.is_fifo()
+
+
+def test_an_interrupt_right_after_the_file_is_made_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = os.open
+
+    def interrupted(*arguments: Any, **named: Any) -> int:
+        os.close(made(*arguments, **named))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "open", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_atomically(tmp_path / "report.html", [b"half"])
+    monkeypatch.undo()
+    assert list(tmp_path.iterdir()) == []
