@@ -8,8 +8,8 @@ from typing import Any
 
 from syncscope.collect.annotations import step_listeners
 from syncscope.collect.patching import Patches
+from syncscope.collect.phases.made import optimizers_made
 from syncscope.collect.phases.modules import has_compiled
-from syncscope.collect.phases.signals import optimizers_made
 
 
 class WarmUp:

@@ -22,6 +22,7 @@ from syncscope.collect.phases.closures import ClosureCalls
 from syncscope.collect.phases.compiled import CompiledCalls
 from syncscope.collect.phases.expected import NOBODY
 from syncscope.collect.phases.gradients import GradientCalls
+from syncscope.collect.phases.made import allocations, modules_defined, optimizers_made
 from syncscope.collect.phases.modules import ModuleCalls
 from syncscope.collect.phases.thread import FollowedThread
 from syncscope.collect.phases.tracker import PhaseTracker
@@ -52,38 +53,6 @@ class Moments(Protocol):
     def called(self, module: Any, begin_ns: int, frame: FrameType) -> None: ...
     def begins_step(self) -> None: ...
     def stepped(self, optimizer: Any, frame: FrameType) -> None: ...
-
-
-def optimizers_made(torch: Any) -> bool:
-    """Whether the program has made an optimiser."""
-    optim = getattr(torch, "optim", None)
-    classes = [optim.Optimizer] if optim is not None else []
-    for kind in classes:  # grows
-        if "step" in vars(kind) and getattr(vars(kind)["step"], "hooked", False):
-            return True
-        classes += kind.__subclasses__()
-    return False
-
-
-def modules_defined(torch: Any, is_user: Callable[[str], bool]) -> bool:
-    """Whether a file of the user's, or what has no file, defines a class of modules."""
-    kinds, seen = [torch.nn.Module], {torch.nn.Module}
-    for kind in kinds:  # grows
-        file = getattr(sys.modules.get(kind.__module__), "__file__", None)
-        if kind.__module__.partition(".")[0] != "torch" and (is_user(file) if file else kind.__module__ == "__main__"):
-            return True
-        new = [each for each in type.__subclasses__(kind) if each not in seen]
-        seen.update(new)
-        kinds += new
-    return False
-
-
-def allocations(torch: Any) -> int | None:
-    """How often memory of the current device was allocated so far; ``None`` where PyTorch does not know."""
-    try:
-        return int(torch.cuda.memory_stats_as_nested_dict()["allocation"]["all"]["allocated"])
-    except Exception:  # another allocator, or another PyTorch
-        return None
 
 
 class Signals:

@@ -15,8 +15,8 @@ import pytest
 from syncscope.collect.paths import Paths
 from syncscope.collect.phases import Phase, PhaseTracker
 from syncscope.collect.phases.choice import PATIENCE
+from syncscope.collect.phases.made import allocations, modules_defined
 from syncscope.collect.phases.monitoring import TOOLS, Tool
-from syncscope.collect.phases.signals import allocations, modules_defined
 from syncscope.collect.phases.thread import FollowedThread
 from syncscope.collect.phases.tracker import BRIEF_NS
 from syncscope.collect.phases.turns import MANY, MOST_TURNS, SHORT_TURNS, LoopTurns
