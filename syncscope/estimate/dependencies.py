@@ -367,12 +367,13 @@ def _with_default_stream(default: int, host: HostPart, device: DevicePart, holds
     """
     stream, starts, ends, launched = device.stream, device.starts, device.ends, host.end
     result: Dependencies = {}
+    free = np.ones(len(stream), dtype=bool)
+    free[list(holds)] = False
     for other in different(stream[(stream >= 0) & (stream != default)]).tolist() if default >= 0 else ():
         pair = np.flatnonzero((stream == other) | (stream == default))
         reach = np.concatenate([[-np.inf], np.maximum.accumulate(ends[pair])[:-1]])
         switch = np.concatenate([[False], stream[pair][1:] != stream[pair][:-1]])
-        unheld = np.array([item not in holds for item in pair.tolist()])
-        shown = switch & unheld & (reach > launched[pair] + JUST) & at_once(starts[pair], reach)
+        shown = switch & free[pair] & (reach > launched[pair] + JUST) & at_once(starts[pair], reach)
         if shown.sum() >= LEAST_SHOWN and (starts[pair][switch] >= reach[switch] - EARLY).all():
             for item in pair[switch].tolist():
                 result[item] = (*result.get(item, ()), Target(int(default if stream[item] == other else other)))

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from syncscope.timeline.intervals import Bools, Ints
 from syncscope.timeline.nesting import Nesting
-from syncscope.timeline.row_groups import number_texts
+from syncscope.timeline.row_groups import number_groups, number_texts
 from syncscope.trace.columns import Columns
 from syncscope.trace.rows import Rows
 from syncscope.trace.sets import different
@@ -156,6 +156,15 @@ class Activities(TimedTable):
     """The process group of a collective, ``""`` unknown."""
     launch: Ints
     """Row in ``calls`` of the call that launched it, −1 not in the trace."""
+
+    @cached_property
+    def name_places(self) -> Ints:
+        """For each row (n,) the place of its name in the order of the names of the whole table."""
+        if "_part_of" in self.__dict__:
+            whole, rows = self.__dict__["_part_of"]
+            places: Ints = whole.name_places[rows]
+            return places
+        return number_groups(self.name)
 
 
 class Calls(NamedTable):
