@@ -72,6 +72,14 @@ class IdlePlace(msgspec.Struct, frozen=True):
 
 def find_idle_place(timeline: Timeline, *causes: str) -> IdlePlace | None:
     """Where the host is while the device is idle for ``causes``; ``None`` where that is not known, or everywhere."""
+    known = timeline.idle_places
+    if causes not in known:
+        known[causes] = _find_idle_place(timeline, causes)
+    found: IdlePlace | None = known[causes]
+    return found
+
+
+def _find_idle_place(timeline: Timeline, causes: tuple[str, ...]) -> IdlePlace | None:
     bubbles, calls = timeline.bubbles, timeline.calls
     due = np.sum([bubbles.due_to(cause) for cause in causes], axis=0)
     rows = np.flatnonzero(due > 0)
