@@ -283,14 +283,15 @@ def find_stream_waits(
     for number in different(chain[waiting]):
         mine = np.flatnonzero((chain == number) & ((stream >= 0) | waiting))
         for waits, launches in _waits_in_a_row(mine, stream):
-            for held in _first_each(launches, stream)[: len(waits)]:
+            for held in _first_each(launches, stream, len(waits)):
                 began, on = float(starts[held]), int(stream[held])
                 if len(waits) == 1:
                     known = noted.get(waits[0]) or _event_of_another(events, streams, waits[0], on, began)
                     wanted = [known] if known is not None else []
                 else:
                     before = mine[mine < waits[0]][::-1][:RECENT]
-                    others = [int(stream[item]) for item in _first_each(before, stream) if stream[item] != on]
+                    others = [int(stream[item]) for item in _first_each(before, stream, len(waits) + 1)]
+                    others = [other for other in others if other != on]
                     wanted = [Target(other, waits[-1]) for other in others[: len(waits)]]
                 done = tuple(target for target in wanted if streams.end(target, held) <= began + EARLY)
                 if done:
@@ -318,12 +319,14 @@ def _waits_in_a_row(items: Ints, stream: Ints) -> Iterator[tuple[list[int], Ints
         yield part[stream[part] < 0].tolist(), part[stream[part] >= 0]
 
 
-def _first_each(items: Ints, stream: Ints) -> list[int]:
-    """The first launch on each stream, in order; calls that launch nothing are passed over."""
+def _first_each(items: Ints, stream: Ints, most: int) -> list[int]:
+    """The first launch on each of the first ``most`` streams, in order; calls that launch nothing are passed over."""
     first: dict[int, int] = {}
     for item, on in zip(items.tolist(), stream[items].tolist(), strict=True):
         if on >= 0 and on not in first:
             first[on] = item
+            if len(first) == most:
+                break
     return list(first.values())
 
 

@@ -18,7 +18,6 @@ from syncscope.timeline.nesting import Nesting
 from syncscope.timeline.row_groups import number_groups, number_texts
 from syncscope.trace.columns import Columns
 from syncscope.trace.rows import Rows
-from syncscope.trace.sets import different
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -200,13 +199,24 @@ class Marks(NamedTable):
     def chain(self, row: int) -> tuple[str, ...]:
         """Names of one and of those around it, outermost first, without the profiler's step markers; ``()`` for
         row −1."""
-        names = [self.name[i] for i in self.nesting.chain(row)]
-        return tuple(name for name in reversed(names) if not name.startswith("ProfilerStep#"))
+        known, parent, new = self._chains, self.nesting.parent, []
+        while row not in known:
+            new.append(row)
+            row = parent.item(row)
+        chain = known[row]
+        for row in reversed(new):
+            name = self.name[row]
+            chain = known[row] = chain if name.startswith("ProfilerStep#") else (*chain, name)
+        return chain
+
+    @cached_property
+    def _chains(self) -> dict[int, tuple[str, ...]]:
+        """``chain`` of each row that was asked for, and of those around it."""
+        return {-1: ()}
 
     def chains(self, rows: Ints) -> Objects:
         """``chain`` of each of ``rows`` (n,)."""
-        known = {int(row): self.chain(int(row)) for row in different(rows)}
-        return objects([known[row] for row in rows.tolist()])
+        return objects(list(map(self.chain, rows.tolist())))
 
 
 class Ops(Marks):
