@@ -58,6 +58,8 @@ class Union:
 
     def within(self, ts: Ints, end: Ints) -> Ints:
         """How much of the union lies inside each interval ``[ts, end)``."""
+        if not len(self.ts):
+            return np.zeros_like(ts)
         lengths: Ints = np.maximum(self.before(end) - self.before(ts), 0)
         return lengths
 

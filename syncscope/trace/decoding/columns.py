@@ -7,7 +7,6 @@ of them.
 from __future__ import annotations
 
 import math
-import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import compress, groupby
 from typing import Any
@@ -18,18 +17,15 @@ from msgspec import field
 from numpy.typing import NDArray
 
 from syncscope.trace.decoding.events import NO_ARGS, TABLE_OF, TABLES, Args, Event
+from syncscope.trace.decoding.numbers import Int, integers, nanoseconds, packed
 from syncscope.trace.names import item_size
 from syncscope.trace.source import Loss
-
-Int = NDArray[np.int64]
 
 LONGEST_US = 4e15
 """Times and lengths beyond this (the year 2096 in µs) are impossible; they would overflow int64 nanoseconds, or the
 length between two of them would."""
 
-_INT64 = 1 << 63
 _NO_ROWS = np.empty(0, dtype=np.int64)
-_NUMPY = {"q": np.int64, "d": np.float64}
 
 MOST_ELEMENTS = 1 << 58
 """The size in bytes of a message with more elements would overflow."""
@@ -50,7 +46,7 @@ class Strings(dict[str, int]):
 
     def column(self, values: Sequence[str]) -> Int:
         """The number of each string."""
-        return _packed("q", list(map(self.__getitem__, values)))
+        return packed("q", list(map(self.__getitem__, values)))
 
     def texts(self, values: Sequence[object]) -> Int:
         """The number of each value's text. ``None``, which most rows have, counts as ``""``."""
@@ -103,7 +99,7 @@ class _Rows(dict[str | None, list[int]]):
     def fill(self, events: Sequence[Event] | Mapping[int, Event], strings: Strings) -> None:
         """Make the columns of every table from the ``events`` of its rows."""
         for table, rows in self._tables.items():
-            self._part.add(table, _packed("q", rows), [events[row] for row in rows], strings)
+            self._part.add(table, packed("q", rows), [events[row] for row in rows], strings)
 
 
 class _Kinds(dict[type, int]):
@@ -216,7 +212,7 @@ def empty_columns(table: str) -> Columns:
 
 def _columns(table: str, rows: Int, events: list[Event], strings: Strings) -> Columns:
     """The columns of a table; leaves out the events whose time is missing or impossible."""
-    start, length = _packed("d", [event.ts for event in events]), _packed("d", [event.dur or 0.0 for event in events])
+    start, length = packed("d", [event.ts for event in events]), packed("d", [event.dur or 0.0 for event in events])
     # So neither is NaN. A length below 0 counts as 0.
     timed = (np.abs(start) <= LONGEST_US) & (np.abs(length) <= LONGEST_US) & (start + length <= LONGEST_US)
     if not timed.all():
@@ -316,7 +312,10 @@ def _args(events: Sequence[Event]) -> list[Args]:
 
 
 def _external(args: Sequence[Args]) -> Int:
-    return integers([a.external_id_old if a.external_id is None else a.external_id for a in args])
+    ids = [a.external_id for a in args]
+    if None not in ids:
+        return integers(ids)
+    return integers([a.external_id_old if one is None else one for a, one in zip(args, ids, strict=True)])
 
 
 def _first(preferred: Int, other: Iterable[object]) -> Int:
@@ -348,52 +347,6 @@ def _sizes(args: Sequence[Args]) -> Int:
     elements = np.maximum(integers([a.elements_in for a in messages]), integers([a.elements_out for a in messages]))
     each = integers([item_size(str(a.dtype)) for a in messages])
     sane = (elements >= 0) & (elements < MOST_ELEMENTS) & (each > 0)
+    size = size.copy()
     size[typed] = np.where(size[typed] < 0, np.where(sane, np.where(sane, elements, 0) * each, -1), size[typed])
     return size
-
-
-# ------------------------------------------------------------------------------------------------ numbers
-
-
-def integer(value: object, missing: int = -1) -> int:
-    """``value``, a number or the text of one (``"7"``, ``"0x0"``), as an int64; ``missing`` for anything else."""
-    try:
-        if isinstance(value, str):
-            result = int(value, 0) if value[:2].lower() == "0x" else int(value)
-        elif isinstance(value, int | float):
-            result = int(value)
-        else:
-            return missing
-    except (ValueError, OverflowError):
-        return missing
-    # Ids of threads may be unsigned 64 bit: wrap, so that different ones stay different.
-    return result if -_INT64 <= result < _INT64 else (result + _INT64) % (2 * _INT64) - _INT64
-
-
-def integers(values: Sequence[object], missing: int = -1) -> Int:
-    """An int64 column; see :func:`integer`."""
-    try:
-        return _packed("q", values)
-    except struct.error:  # not all are whole numbers of 64 bits
-        pass
-    try:
-        return np.fromiter(values, np.int64, len(values))  # raises for anything but numbers
-    except (TypeError, ValueError, OverflowError):
-        pass
-    plain = [v if type(v) is int and -_INT64 <= v < _INT64 else integer(v, missing) for v in values]
-    return _packed("q", plain)
-
-
-def _packed(kind: str, values: Sequence[object]) -> NDArray[Any]:
-    """An array of numbers that all are of the ``kind`` of C: in half of the time of numpy's own ways."""
-    return np.frombuffer(bytearray(struct.pack(f"{len(values)}{kind}", *values)), dtype=_NUMPY[kind])
-
-
-def nanoseconds(microseconds: NDArray[np.float64] | Sequence[float]) -> Int:
-    """µs as int64 ns, exact to the nanosecond below 2^43 µs (101 days) and for whole numbers.
-
-    Converts whole part and fraction separately, since the product with 1000 would need more than a float's 53 bits.
-    """
-    us = np.asarray(microseconds, dtype=np.float64)
-    whole = np.floor(us)
-    return whole.astype(np.int64) * 1000 + np.rint((us - whole) * 1000).astype(np.int64)

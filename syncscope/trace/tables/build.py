@@ -15,8 +15,8 @@ from syncscope.patterns import compile_later
 from syncscope.schema.counting import RecordedRun
 from syncscope.schema.recording import FORMAT, Bare, RecordedGpu, Recording
 from syncscope.trace.beside import Beside
-from syncscope.trace.decoding.columns import Int, integer
 from syncscope.trace.decoding.events import Document, Event
+from syncscope.trace.decoding.numbers import Int, integer
 from syncscope.trace.memory import LARGE
 from syncscope.trace.model import Device, Trace
 from syncscope.trace.rows import Rows
