@@ -82,12 +82,12 @@ def find_sampled_place(timeline: Timeline, causes: tuple[str, ...]) -> IdlePlace
     return IdlePlace(_place(line, charged), behind[line] / charged.whole)
 
 
-def name_sampled_lines(timeline: Timeline, cause: str) -> str:
-    """``31 % decode (data.py:12), 20 % crop (data.py:40)``: the innermost lines of the user's that share what the
-    device is idle for, with their functions; nothing where there are too few samples, or no line has a tenth."""
+def name_sampled_lines(timeline: Timeline, cause: str) -> list[str]:
+    """``31 % decode (data.py:12)``: the innermost lines of the user's that share what the device is idle for, with
+    their functions, the one with the most first. None where there are too few samples, or no line has a tenth."""
     charged = _charge(timeline, (cause,))
     if charged is None:
-        return ""
+        return []
     innermost: Counter[Line] = Counter()
     functions: dict[Line, str] = {}
     for sampled, ns in charged.ns.items():
@@ -95,8 +95,9 @@ def name_sampled_lines(timeline: Timeline, cause: str) -> str:
         innermost[line] += ns
         functions[line] = sampled.frame_of(line).function
     most = [(line, ns / charged.whole) for line, ns in innermost.most_common(MOST_LINES)]
-    named = [f"{percent(share, 1.0)} {functions[line]} ({line[0]}:{line[1]})" for line, share in most]
-    return ", ".join(one for one, (_, share) in zip(named, most, strict=True) if share >= LEAST_SHARE)
+    return [
+        f"{percent(share, 1.0)} {functions[line]} ({line[0]}:{line[1]})" for line, share in most if share >= LEAST_SHARE
+    ]
 
 
 def _charge(timeline: Timeline, causes: tuple[str, ...]) -> _Charged | None:
