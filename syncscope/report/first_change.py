@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from syncscope.report.finding_phrases import format_location, shorten_expression
+from syncscope.report.finding_phrases import format_location, name_work_ends, shorten_expression
 from syncscope.report.impact import measure_gain
 from syncscope.report.numbers import percent
 from syncscope.schema.findings import RACES, Finding
@@ -40,11 +40,12 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 
 def describe_change(finding: Finding, info: TraceInfo, *, with_gain: bool) -> Change:
     """Where the change that fixes a finding is and what it is, ``with_gain`` with what it saves of the step alone."""
-    site = finding.site
+    site = finding.work_ends_at[0].site if finding.work_ends_at else finding.site
+    ends = name_work_ends(finding)
     gain = measure_gain(finding, info) if with_gain and not finding.rule.startswith(RACES) else None
     return Change(
-        place=describe_place(finding),
-        expression=shorten_expression(site.expression, MOST_SIGNS) if site is not None and site.expression else None,
+        place=f"host work before {' and '.join(ends)}" if ends else describe_place(finding),
+        expression=shorten_expression(site.expression, MOST_SIGNS) if len(ends) < 2 and site and site.expression else None,
         gain=f"{LEADS[gain.kind]}−{percent(gain.ms, gain.step_ms)}" if gain is not None and gain.step_ms else None,
         fix=shorten_fix(finding.fix),
     )

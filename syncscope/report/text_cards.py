@@ -14,6 +14,7 @@ from syncscope.report.finding_phrases import (
     describe_much,
     describe_occurrences,
     describe_often,
+    describe_work_ends,
     format_location,
     shorten_expression,
     tells_more,
@@ -160,6 +161,8 @@ def _card(
         line(console, Text(terminal(finding.message)), INDENT)
     for causes in causes_said:
         line(console, Text(terminal(causes)), INDENT, hang=INDENT)
+    if not view.verbose and causes_said and (ends := describe_work_ends(finding)):
+        line(console, Text(terminal(ends)), INDENT, hang=INDENT)
     for why in _explain_saving(finding) if view.verbose else ():
         line(console, Text(terminal(why), style="dim"), INDENT, hang=INDENT)
     told = fixes.get(finding.fix) if not (failing or view.verbose) and len(finding.fix) > LONG_FIX else None

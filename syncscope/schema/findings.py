@@ -90,6 +90,14 @@ class IdleCause(msgspec.Struct, frozen=True, kw_only=True):
     at: Frame | None = None
 
 
+class WorkEnd(msgspec.Struct, frozen=True, kw_only=True):
+    """A line at which work of the host ends that nothing names."""
+
+    site: Site
+    share: float
+    """Of all host work for which the device is idle, from 0 to 1."""
+
+
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """One cause: every occurrence of a rule at one place."""
 
@@ -138,6 +146,9 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """Milliseconds for which the device is idle, of a finding that is about idle time."""
     causes: tuple[IdleCause, ...] = ()
     """Of a finding about idle time: what it is due to, the longest first."""
+    work_ends_at: tuple[WorkEnd, ...] = ()
+    """Of a finding about idle time whose host work nothing names: the copies to the device right before which the host
+    works, that with the most work first. They are where the work ends, not what takes the time."""
     sums_up: bool = False
     """Whether other findings name all that it is about: it only sums them up."""
     asks_for_more: bool = False

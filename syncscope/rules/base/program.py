@@ -41,6 +41,9 @@ COMPILED, BESIDE_COMPILED, PARTLY = "compiled", "beside-compiled", "partly"
 """The names for launches of code that ``torch.compile`` made, for those beside it in a program that mostly launches
 that, and for those of a program that has some of it, or replays some graphs."""
 
+INFERS = frozenset({"evaluate", "generate"})
+"""Kinds of phases in which nothing is trained."""
+
 FEW_LAUNCHES = 200
 """Launches between two graphs, at most, that prepare or end a round: a serving program has some tens of them."""
 
@@ -65,6 +68,13 @@ def only_infers(timeline: Timeline) -> bool:
     if timeline.trace.recording is not None or "cpu_op" not in timeline.has:
         return False
     return not any(TRAINS.match(name) for table in (timeline.ops, timeline.annotations) for name in table.names())
+
+
+def never_trains(timeline: Timeline) -> bool:
+    """Whether a run that was counted has phases of inference, and none that may train."""
+    run = timeline.trace.recording.run if timeline.trace.recording else None
+    kinds = {phase.kind for phase in run.phases if phase.steps} if run is not None else set()
+    return bool(kinds) and kinds <= INFERS
 
 
 def waits_for_compiled(timeline: Timeline) -> bool:
