@@ -71,14 +71,13 @@ def _counted_part(phase: Phase) -> str:
 
 
 def describe_caveats(run: Run) -> list[str]:
-    """What must be known of a run to read its figures; a sentence each, mostly none."""
+    """What must be known of a run to read its figures; a sentence each, mostly none. That other processes used the
+    device is a warning of its traces."""
     caveats = []
     if not run.complete:
         caveats.append(f"Killed or still running after {seconds(run.seconds)}: this is the state written last.")
     elif run.stopped:
         caveats.append("The program was ended after its windows, as asked: this is not its whole run.")
-    if run.shared_device:
-        caveats.append("Other processes used the GPU: the times are not this program's alone.")
     return caveats
 
 

@@ -186,8 +186,7 @@ def test_a_run_that_is_not_whole_says_so() -> None:
     assert "after 61.2 s" in killed and "written last" in killed
     (stopped,) = describe_caveats(run(stopped=True))
     assert "not its whole run" in stopped
-    (shared,) = describe_caveats(run(shared_device=True))
-    assert "not this program's alone" in shared
+    assert describe_caveats(run(shared_device=True)) == []  # a warning of the trace says so
 
 
 def test_a_small_share_is_not_none() -> None:
