@@ -351,3 +351,33 @@ def test_where_the_run_has_no_steps_nothing_follows_what_was_counted() -> None:
     assert {one.saving_null_why for one in alone} == {NO_STEPS}
     followed = findings(TraceBuilder().phase("start").phase("train", steps=9).counted(0, 3000, ITEM).run())
     assert {one.saving_null_why for one in followed} == {PASSED}
+
+
+def without_ops(expression: str, *, size: int, memory: str = "pinned", copy: str = "DtoH") -> TraceBuilder:
+    """Five steps of training that wait at one expression, recorded without ops, and the same line before them."""
+    at = line(5, expression)
+    builder = TraceBuilder().recording(*(100 * i for i in range(6)), phase="train")
+    for step in range(5):
+        waiting(builder, 100 * step + 5, copy=copy, memory=memory, size=size).warning(100 * step + 75, at)
+    builder.phase("start").phase("train", steps=100, recorded=True)
+    return builder.counted(0, 14, at).counted(1, 100, at).run()
+
+
+@pytest.mark.parametrize(
+    ("expression", "size", "rule", "fix"),
+    [
+        ("x.masked_fill_(mask, self.value)", 8, "SYN102", "torch.where(mask, value, x)"),
+        ("x[mask]", 4, "SYN103", ""),
+        ("x[mask]", 8, "SYN101", ""),  # an integer of the device as an index
+        ("solve(x)", 8, "SYN101", ""),
+    ],
+)
+def test_a_wait_without_ops_has_one_rule_in_the_window_and_before_it(
+    expression: str, size: int, rule: str, fix: str
+) -> None:
+    found = [one for one in findings(without_ops(expression, size=size)) if one.rule.startswith(("SYN", "CPY"))]
+    assert [(one.rule, one.phase, one.site_source) for one in found] == [
+        (rule, "train", "hook"), (rule, "start", "count"),
+    ]  # fmt: skip
+    assert len({one.fingerprint for one in found}) == 1 and len({one.fix for one in found}) == 1
+    assert fix in found[0].fix

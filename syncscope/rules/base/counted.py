@@ -14,7 +14,7 @@ from syncscope.rules.base.groups import key_of, to_ms
 from syncscope.rules.base.rule import Hit, RankRule, name_place
 from syncscope.schema.counting import RecordedPhase
 from syncscope.schema.expressions import TO_HOST, called_name
-from syncscope.schema.findings import Finding, Severity, fingerprint
+from syncscope.schema.findings import UNEXPLAINED, Finding, Severity, fingerprint
 from syncscope.timeline import Place, Timeline
 from syncscope.timeline.collective_waits import strip_collective
 from syncscope.timeline.op_chains import known_op, ops_of
@@ -198,17 +198,47 @@ def add_run(hits: Sequence[Hit], timeline: Timeline, rules: Sequence[RankRule]) 
             finding = _with_frequency(hit, finding, line, len(waits[id(line)]), finding.rule in several)
         counted.append(replace(hit, finding=finding))
     unseen = [one for one in lines if id(one) not in known]
-    return counted + [Hit(finding) for one in unseen for finding in _found_by_all(one, timeline, rules)]
+    explained = _explained(hits)
+    return counted + [Hit(finding) for one in unseen for finding in _found_by_all(one, timeline, rules, explained)]
 
 
-def _found_by_all(line: CountedLine, timeline: Timeline, rules: Sequence[RankRule]) -> list[Finding]:
-    """What each rule that claims a line that no window recorded finds of it. All are about the same waits."""
-    findings = [_found(line, timeline, rule) for rule in _claimants(line, rules)]
+def _explained(hits: Sequence[Hit]) -> dict[object, list[Finding]]:
+    """What windows found of the waits at each place."""
+    explained: dict[object, list[Finding]] = {}
+    for hit in hits:
+        finding = hit.finding
+        if hit.waits and finding.site is not None and finding.site_source == "hook":
+            explained.setdefault((finding.site, finding.at, finding.reason), []).append(finding)
+    return explained
+
+
+def _found_by_all(
+    line: CountedLine, timeline: Timeline, rules: Sequence[RankRule], explained: Mapping[object, Sequence[Finding]]
+) -> list[Finding]:
+    """What each rule that claims a line that no window recorded finds of it. All are about the same waits. A line whose
+    op is not known has the rules of the same line in a phase that was recorded."""
+    claimants = _claimants(line, rules)
+    seen = explained.get((line.place.site, line.place.at, line.place.expected), ())
+    if seen and [rule.code for rule in claimants] == [UNEXPLAINED]:
+        fixes = {finding.rule: finding for finding in seen}
+        claimants = [rule for rule in rules if rule.code in fixes and rule.counted] or claimants
+        findings = [_as_seen(_found(line, timeline, rule), fixes.get(rule.code)) for rule in claimants]
+    else:
+        findings = [_found(line, timeline, rule) for rule in claimants]
     fingerprints = [finding.fingerprint for finding in findings]
     return [
         msgspec.structs.replace(finding, related=tuple(one for one in fingerprints if one != finding.fingerprint))
         for finding in findings
     ]
+
+
+def _as_seen(finding: Finding, seen: Finding | None) -> Finding:
+    """A finding of a line that is known from elsewhere, with its op and what to do there."""
+    if seen is None:
+        return finding
+    return msgspec.structs.replace(
+        finding, op=seen.op, fix=seen.fix, by_design=seen.by_design, fingerprint=seen.fingerprint
+    )
 
 
 def _claimants(line: CountedLine, rules: Sequence[RankRule]) -> list[RankRule]:
