@@ -247,7 +247,10 @@ def _graphs(launching: Launching, steps: int) -> str:
         return "the trace holds too few steps to tell whether they repeat"
     if 2 * launching.replayable < steps:
         return "no stretch of them is the same in every step, which a CUDA graph needs"
-    return f"CUDA graphs would take away {launching.replayable / steps:,.0f} of them"
+    saved = f"{launching.replayable / steps:,.0f}"
+    if not launching.repeats:
+        return f"as the program is, CUDA graphs could take the place of only {saved} of these launches"
+    return f"CUDA graphs would take away {saved} of them"
 
 
 def _waiting_ms(timeline: Timeline) -> float:
