@@ -135,7 +135,7 @@ def profile(
 
     syncscope counts every wait of the run, and records windows of its phases: training, evaluation, generation,
     rollouts. In each it skips the first steps (--warmup), times the next without a profiler (--bare), and records the
-    ones after (--steps, --attribution). A step ends at syncscope.step(), or else at the optimiser's step, or else at
+    ones after (--steps, --attribution). A step ends at syncscope.step(), or else at the optimizer's step, or else at
     the call of the outermost module, or else at the turn of a loop. Processes that the program starts are recorded,
     too, once they use CUDA.
 

@@ -332,7 +332,7 @@ def test_a_line_that_waits_of_itself_is_told_apart_from_what_is_done_to_compile(
     assert [(one.severity, one.run_per_step) for one in found] == [("error", 1.0), ("note", 0.12)]
 
 
-def test_a_counted_read_that_an_optimiser_makes_by_design_is_marked() -> None:
+def test_a_counted_read_that_an_optimizer_makes_by_design_is_marked() -> None:
     inside = ("<site-packages>/torch/optim/lbfgs.py", 300, "LBFGS.step", "float(loss)")
     assert {one.by_design for one in only_counted(line(9, "optimizer.step(closure)"), inside)} == {True}
     assert {one.by_design for one in only_counted(line(9, "model(x)"), ITEM)} == {False}

@@ -64,7 +64,7 @@ BATCH_BYTES, MODULE_BYTES = 64 << 10, 1 << 20
 
 
 def only_infers(timeline: Timeline) -> bool:
-    """Whether a trace with ops, and without our own records, has no backward and no optimiser."""
+    """Whether a trace with ops, and without our own records, has no backward and no optimizer."""
     if timeline.trace.recording is not None or "cpu_op" not in timeline.has:
         return False
     return not any(TRAINS.match(name) for table in (timeline.ops, timeline.annotations) for name in table.names())
