@@ -188,6 +188,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """In that phase over the whole run; an estimate where only some steps were counted."""
     run_steps: tuple[int, int] | None = None
     """The first and the last step of the phase, from 0, in which it was counted."""
+    run_steps_with: int | None = None
+    """In how many of the counted steps of the phase it occurs, at most; ``None`` where the phase has no steps."""
     run_stall_ms_per_step: float | None = None
     """Milliseconds blocked a step of that phase over the whole run: measured, where the entry point is wrapped, else as
     long an occurrence as in the recorded steps. Of a copy the whole call is measured, in which the host may convert

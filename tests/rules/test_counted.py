@@ -381,3 +381,13 @@ def test_a_wait_without_ops_has_one_rule_in_the_window_and_before_it(
     ]  # fmt: skip
     assert len({one.fingerprint for one in found}) == 1 and len({one.fix for one in found}) == 1
     assert fix in found[0].fix
+
+
+def test_in_how_many_of_the_counted_steps_a_line_waits_is_known() -> None:
+    (few,) = only_counted(ITEM, count=60, steps=2)
+    assert (few.run_per_step, few.run_steps_with) == (0.6, 2)
+    builder = TraceBuilder().phase("train", steps=100).counted(0, 60, ITEM, steps=60)
+    (both,) = findings(builder.counted(0, 90, line(9, "step()"), ITEM, steps=70).run())[:1]
+    assert both.run_steps_with is not None and both.run_steps_with <= 100
+    (start,) = findings(TraceBuilder().phase("start").counted(0, 30, ITEM).run())
+    assert start.run_steps_with is None

@@ -93,6 +93,13 @@ class CountedLine(msgspec.Struct, frozen=True, dict=True):
         return min(one.wait.first_step for one in self.known), max(one.wait.last_step for one in self.known)
 
     @property
+    def steps_with(self) -> int | None:
+        """In how many counted steps it waits, at most: those of two stacks may be the same."""
+        if not self.phase.steps or not self.phase.counted_steps:
+            return None
+        return min(self.phase.counted_steps, sum(one.wait.steps for one in self.known))
+
+    @property
     def only_first_step(self) -> bool:
         """Whether it waits in the phase's first step alone, to warm up, though there were more."""
         return self.run_steps == (0, 0) and self.phase.steps > 1
@@ -293,6 +300,7 @@ def _add(finding: Finding, line: CountedLine, frequency: Frequency | None) -> Fi
         run_per_step_high=_round(high),
         occurrences=round(frequency.mean * turns(line.phase)) + line.before,
         run_steps=line.run_steps,
+        run_steps_with=line.steps_with,
     )
 
 
