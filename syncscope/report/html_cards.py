@@ -11,6 +11,7 @@ from syncscope.report.card_phases import describe_phase
 from syncscope.report.cards import Card, choose_findings, make_cards
 from syncscope.report.families import find_family
 from syncscope.report.hand_over import Sources, write_markdown, write_prompt
+from syncscope.report.joint import explain_joint
 from syncscope.report.picture.lanes import Lanes
 from syncscope.report.picture.of_trace import find_picture
 from syncscope.report.prominence import KINDS, Kind, find_kind, is_unseen
@@ -24,6 +25,8 @@ HEADINGS: dict[Kind, str] = {
     "outside": "Outside of the steps or in few of them: saving not known",
     "small": "Each saves under 1 %",
 }
+
+JOINT = "Each saves under 1 % alone, all of them together more: a wait that is left holds the host as well"
 
 
 class CardView(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,7 +92,8 @@ def _heading(card: Card, report: Report, *, sums_up: bool) -> str:
         return "Sums up the cards above"
     if card.lead.status != "unexpected":
         return "Expected, or in the baseline"
-    return HEADINGS[find_kind(card, report)]
+    kind = find_kind(card, report)
+    return JOINT if kind == "small" and explain_joint(report) else HEADINGS[kind]
 
 
 def _rank(card: Card, report: Report) -> tuple[bool, int, bool]:

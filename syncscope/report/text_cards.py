@@ -20,6 +20,7 @@ from syncscope.report.finding_phrases import (
     shorten_expression,
     tells_more,
 )
+from syncscope.report.joint import explain_joint
 from syncscope.report.impact import Impact, Level, describe_impact
 from syncscope.report.numbers import count, size
 from syncscope.report.prominence import Kind, find_kind, is_unseen
@@ -41,6 +42,7 @@ HEADINGS: dict[Kind, str] = {
     "outside": "outside of the steps or in few of them, saving not known:",
     "small": "each saves under 1 %:",
 }
+JOINT = "each saves under 1 % alone, all of them together more:"
 INDENT = 2
 LONG_PLACE, LONG_EXPRESSION = 30, 44
 """Characters from which a place in one line loses its folders, and after which an expression is cut."""
@@ -69,6 +71,7 @@ def show_cards(cards: Sequence[Card], report: Report, console: Console, view: Vi
     rest = [card for card in whole if id(card) not in full]
     _briefly(rest, "also:", report, console, MOST_BRIEF["whole"])
     for kind, heading in HEADINGS.items():
+        heading = JOINT if kind == "small" and explain_joint(report) else heading
         _briefly([card for card in kept if kinds[id(card)] == kind], heading, report, console, MOST_BRIEF[kind])
     if len(kept) < len(cards):
         line(console, Text(f"… and {count(len(cards) - len(kept), 'more finding')} (--top {view.top})", style="dim"))

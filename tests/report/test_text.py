@@ -112,7 +112,8 @@ def test_of_several_traces_the_one_whose_wait_is_told_is_named() -> None:
 
 def test_findings_that_save_little_have_a_line_each() -> None:
     little = several(2, saving_ms_per_step=0.02, saving_below_drift=True)
-    text = shown(sample.report(found=[sample.findings()[1], *little]), 120)
+    made = sample.report(found=[sample.findings()[1], *little])
+    text = shown(msgspec.structs.replace(made, saving_all_ms_per_step=0.04), 120)
     assert text.count("fix: ") == 1
     line = "SYN102 scalar-read  train.py:42  loss.item()  once a step"
     assert f"\neach saves under 1 %:\n  {line} · blocked 1.63 ms (27 %)" in text
