@@ -91,7 +91,8 @@ def _each(run: Run, names: Sequence[str]) -> Iterator[str]:
         told = steps[:1].isdigit()
         which = f"{'steps' if '–' in steps else 'step'} {steps} of {name}" if told else name
         of = f"{count(phase.steps, 'step')}, " if phase.steps else ""
-        yield f"{which} ({of}{describe_share(phase.share)} of the run)"
+        loop = f"{phase.where.split()[0]}; " if phase.kind == "other" and phase.where else ""
+        yield f"{which} ({loop}{of}{describe_share(phase.share)} of the run)"
 
 
 def _phases(report: Report, trace: int) -> list[str]:

@@ -37,6 +37,14 @@ def test_a_long_phase_that_was_not_recorded_is_named() -> None:
     assert said(start, fewer, recorded, end) == "the run took 61.2 s"
 
 
+def test_a_phase_that_has_no_name_of_its_own_is_told_with_its_place() -> None:
+    start, train, evaluate, end = phases()
+    loop = msgspec.structs.replace(train, name="other", kind="other", where="fit.py:45 <module>")
+    infos = [info(phase="other", run=run(phases=(start, loop, evaluate, end)))]
+    said = describe_part(report(infos, ()), 0)
+    assert said == "steps 16–38 of other (fit.py:45; 412 steps, 81 % of the run); the run took 61.2 s"
+
+
 def test_phases_with_a_trace_of_their_own_are_told_that_of_the_trace_first() -> None:
     start, train, evaluate, end = phases()
     evaluate = msgspec.structs.replace(evaluate, recorded=True, recorded_steps=(7, 7))

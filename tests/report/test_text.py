@@ -503,3 +503,11 @@ def test_hostile_names_stay_text_in_a_verdict() -> None:
     assert text.count("[bold red]x[/bold red] ::error::") >= 8
     assert text.replace("\n", "").isprintable()
     assert all(not line.startswith("::") for line in text.splitlines())
+
+
+def test_a_rule_that_found_something_is_not_told_as_not_checked() -> None:
+    entries = [NotChecked(rule=rule, why="no ops", trace=0) for rule in ("SYN102", "SYN103", "SYN104")]
+    made = msgspec.structs.replace(sample.report(), not_checked=tuple(entries))
+    assert "not checked SYN103, SYN104 · checked in part SYN102 (--verbose says why)" in shown(made, 120)
+    alone = msgspec.structs.replace(made, not_checked=tuple(entries[:1]))
+    assert "\nchecked in part SYN102 (--verbose says why)" in shown(alone, 120)
