@@ -434,7 +434,7 @@ PROGRAMS = (
             "training_files={data}/readings/train.txt,validation_files={data}/readings/val.txt",
             data={name: f"old_speech/{name}" for name in ("tensorflow", "librosa", "matplotlib")}, seconds=120),
     Program("bindsnet", "spiking neurons that learn online by local rules: 50 steps of time a batch, tensors only",
-            "BindsNET/bindsnet", "conv_mnist.py --batch_size 8 --n_train 120 --time 50",
+            "BindsNET/bindsnet", "conv_mnist.py --batch_size 8 --n_train 48 --time 50",
             folder="examples/mnist", environment={"PYTHONPATH": "."},
             data={"data/MNIST/TorchvisionDatasetWrapper": "mnist1k/MNIST",
                   "ale_py.py": "no_atari/ale_py.py", "gymnasium.py": "no_atari/gymnasium.py"}, seconds=120),

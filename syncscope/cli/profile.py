@@ -154,6 +154,7 @@ def profile(
     there is no GPU and the script did not run.
     """
     from syncscope.collect.children.announce import announced
+    from syncscope.collect.children.presence import still_recorded
     from syncscope.collect.plan import BARE_SECONDS, Plan
     from syncscope.collect.profiler import forked_from_a_window
     from syncscope.session import PATIENCE, plan_by_time
@@ -183,7 +184,10 @@ def profile(
                 os.rmdir(request.folder)
         return 0 if recorded else NOTHING_RECORDED
 
-    status = run(collector, load, arguments, conclude, announced(request, children=children), lambda: collector.stopped)
+    status = run(
+        collector, load, arguments, conclude, announced(request, children=children), lambda: collector.stopped,
+        lambda: still_recorded(Path(request.folder), request.run),
+    )  # fmt: skip
     if status < 0:
         die(-status)
     if forked_from_a_window():

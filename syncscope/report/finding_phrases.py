@@ -200,15 +200,15 @@ def name_work_ends(finding: Finding) -> list[str]:
     return named
 
 
-def describe_work_ends(finding: Finding) -> str | None:
-    """``93 % of the host work ends at the copy of serve.py:33, 4 % at that of serve.py:40``; ``None`` where it is not
-    known."""
+def describe_work_ends(finding: Finding) -> list[str]:
+    """``93 % of the host work ends at the copy of serve.py:33, 4 % at that of serve.py:40``, as one sentence; none
+    where it is not known."""
     ends = [(format_location(end.site), percent(end.share, 1.0)) for end in finding.work_ends_at]
     if not ends:
-        return None
+        return []
     (first, share), *others = ends
     said = "".join(f", {part} at that of {line}" for line, part in others)
-    return f"{share} of the host work ends at the copy of {first}{said}"
+    return [f"{share} of the host work ends at the copy of {first}{said}"]
 
 
 def shorten_expression(expression: str, most: int) -> str:

@@ -17,7 +17,6 @@ from syncscope.report.picture.of_trace import find_picture
 from syncscope.report.prominence import KINDS, Kind, find_kind, is_unseen
 from syncscope.schema.report import Report
 
-
 LEAST_FAMILY = 3
 """Cards that are one change are folded into one from so many on."""
 HEADINGS: dict[Kind, str] = {

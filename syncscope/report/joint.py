@@ -23,7 +23,9 @@ def explain_joint(report: Report) -> str | None:
     if together is None or not step_ms:
         return None
     leads = [card.lead for card in make_cards(choose_findings(report))]
-    if any(lead.per_step and lead.saving_high_ms_per_step is None and lead.saving_ms_per_step is None for lead in leads):
+    if any(
+        lead.per_step and lead.saving_high_ms_per_step is None and lead.saving_ms_per_step is None for lead in leads
+    ):
         return None  # together they may save what is not known of one of them
     alone = sum(lead.saving_ms_per_step or lead.likely_saving_ms_per_step or 0.0 for lead in leads)
     if together < TIMES * alone or together - alone < SHARE * step_ms:

@@ -20,8 +20,8 @@ from syncscope.report.finding_phrases import (
     shorten_expression,
     tells_more,
 )
-from syncscope.report.joint import explain_joint
 from syncscope.report.impact import Impact, Level, describe_impact
+from syncscope.report.joint import explain_joint
 from syncscope.report.numbers import count, size
 from syncscope.report.prominence import Kind, find_kind, is_unseen
 from syncscope.report.run_phrases import describe_source
@@ -182,13 +182,11 @@ def _card(
         line(console, Text(terminal(" · ".join(filter(None, facts))), style="dim"), INDENT, hang=INDENT)
     if others := describe_other_phases(card, report):
         line(console, Text(terminal(others), style="dim"), INDENT, hang=INDENT)
-    causes_said = describe_causes(finding, report)
+    causes_said = [*describe_causes(finding, report), *([] if view.verbose else describe_work_ends(finding))]
     if view.verbose or not causes_said:  # the causes say the same, with what each is worth
         line(console, Text(terminal(finding.message)), INDENT)
     for causes in causes_said:
         line(console, Text(terminal(causes)), INDENT, hang=INDENT)
-    if not view.verbose and causes_said and (ends := describe_work_ends(finding)):
-        line(console, Text(terminal(ends)), INDENT, hang=INDENT)
     for why in _explain_saving(finding) if view.verbose else ():
         line(console, Text(terminal(why), style="dim"), INDENT, hang=INDENT)
     told = fixes.get(finding.fix) if not (failing or view.verbose) and len(finding.fix) > LONG_FIX else None

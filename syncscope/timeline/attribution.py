@@ -42,8 +42,8 @@ class StackedEvents(Table):
 
 
 def brings_count(copies: Copies) -> Bools:
-    """Which copies (n,) bring how many values are not zero, as ``nonzero`` does: an integer of 32 bits to pinned memory.
-    Other reads of one integer bring 64 bits, and ``.cpu()`` goes to pageable memory."""
+    """Which copies (n,) bring how many values are not zero, as ``nonzero`` does: an integer of 32 bits to pinned
+    memory. Other reads of one integer bring 64 bits, and ``.cpu()`` goes to pageable memory."""
     counts: Bools = (copies.direction == "DtoH") & (copies.memory == "pinned") & (copies.bytes == COUNT_BYTES)
     return counts
 

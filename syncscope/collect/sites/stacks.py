@@ -86,6 +86,11 @@ class Stacks:
             number = direct.get((code, lasti, id(back.f_code), back.f_lasti))
         return self._walk(frame) if number is None else number
 
+    def take_of_another_thread(self, frame: FrameType) -> int:
+        """The number of the stack whose innermost frame is ``frame``, of a thread that may run meanwhile: all of it is
+        read once, and never counts as another stack that is like it up to the user's line."""
+        return self.extend(None, tuple(reversed(_frames_of(frame))))
+
     def find(self, frame: FrameType) -> int:
         """The number of the stack if it was taken before, else -1. Keeps nothing of it."""
         return self._ids.get(self._key(frame, keep=False), -1)

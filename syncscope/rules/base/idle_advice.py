@@ -20,6 +20,7 @@ from syncscope.rules.base.idle_circumstances import (
     ONE_STREAM,
     OURS,
     RECORDS,
+    SAMPLED,
     SPREAD,
     UNSEEN,
 )
@@ -109,6 +110,12 @@ ADVICE = (
     Advice(
         f"{BEFORE_COPIES} host work",
         f"Prepare what is copied there {AHEAD}; what stays the same only once. {ENDS_THERE}",
+    ),
+    Advice(
+        f"{SAMPLED} host work",
+        "The lines with the most of the host's work there are {op}: take it out of the thread that launches (a "
+        "loader's worker, another thread), do it on the device, or do it where the device still has work queued. No "
+        "single line has half of it.",
     ),
     Advice(
         f"{UNSEEN} {OURS} {BEFORE_FIRST} host work",
