@@ -133,9 +133,7 @@ def test_where_the_time_of_a_phase_without_a_window_goes_is_a_note(show: Show) -
     phases = [msgspec.structs.replace(phase, share=0.4, looks=9) for phase in run().phases]
     phases[-1] = msgspec.structs.replace(phases[-1], lines=(line,))
     page = show(page_of(report([info(run=run(phases=tuple(phases)))]))).page
-    assert page.locator("#run-notes li").all_inner_texts() == [
-        "epoch end, 40 % of the run: 83 % in fit (<b>.py:79)."
-    ]
+    assert page.locator("#run-notes li").all_inner_texts() == ["epoch end, 40 % of the run: 83 % in fit (<b>.py:79)."]
 
 
 def test_a_phase_can_be_chosen(show: Show) -> None:

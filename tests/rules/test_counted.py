@@ -11,6 +11,7 @@ from syncscope.analysis.analyze import analyze_timelines
 from syncscope.report.cards import make_cards
 from syncscope.rules import find
 from syncscope.rules.base.counted import BETWEEN, NO_STEPS, OTHER_PHASE, OTHER_STEPS, PASSED, Frequency, quantile
+from syncscope.schema.counting import PhaseKind
 from syncscope.schema.findings import Finding, fingerprint
 from syncscope.schema.recording import RecordedFrame
 from syncscope.schema.report import Report
@@ -391,3 +392,53 @@ def test_in_how_many_of_the_counted_steps_a_line_waits_is_known() -> None:
     assert both.run_steps_with is not None and both.run_steps_with <= 100
     (start,) = findings(TraceBuilder().phase("start").counted(0, 30, ITEM).run())
     assert start.run_steps_with is None
+
+
+MODULE: FrameSpec = ("<site-packages>/torch/nn/modules/module.py", 1370, "Module.to.<locals>.convert", "t.to(device)")
+SERIALIZATION: FrameSpec = ("<site-packages>/torch/serialization.py", 1311, "_save", "storage.cpu()")
+STORAGE: FrameSpec = (
+    "<site-packages>/torch/storage.py",
+    264,
+    "_StorageBase.cpu",
+    "torch.UntypedStorage(n).copy_(self)",
+)
+
+
+def test_weights_that_were_counted_while_they_moved_are_told_as_such() -> None:
+    builder = TraceBuilder().phase("start").phase("train", steps=9)
+    stack = (line(7, "model.to(device)"), MODULE)
+    builder.counted(0, 84, *stack)
+    builder.counted(0, 84, *stack, name="Tensor.to", direction="HtoD", pageable=True)
+    found = findings(builder.run())
+    assert {one.rule for one in found} == {"SYN101", "CPY201"}
+    assert all(one.fix.startswith("The weights are moved once") for one in found)
+
+
+def test_what_a_checkpoint_copies_is_not_to_be_copied_from_pinned_memory() -> None:
+    frames = (line(9, "torch.save(state, path)"), ("<site-packages>/torch/serialization.py", 1004, "save", "_save()"))
+    (found, *_) = only_counted(*frames, SERIALIZATION, STORAGE)
+    assert found.rule == "SYN101" and found.fix.startswith("Saving copies each tensor by itself")
+
+
+def test_a_part_that_waits_says_what_a_mask_and_an_index_would_need() -> None:
+    (found,) = only_counted(line(3, "x[mask]"))
+    assert found.rule == "SYN100" and "Where the index is a mask" in found.fix
+
+
+def test_an_index_that_is_copied_without_ops_stays_on_the_device() -> None:
+    found = findings(without_ops("x[order]", size=64, memory="pageable", copy="HtoD"), "SYN101", "CPY201")
+    assert found and all(one.fix.startswith("Keep the index (and a value) on the device") for one in found)
+
+
+def test_a_read_of_a_program_that_only_infers_is_no_loss_to_be_summed() -> None:
+    def fix(*kinds: PhaseKind) -> str:
+        builder = TraceBuilder().recording(*(100 * i for i in range(6)), phase=kinds[0])
+        for step in range(5):
+            waiting(builder, 100 * step + 5, "aten::item").warning(100 * step + 75, ITEM)
+            builder.launch("k", call=(100 * step + 85, 5), runs=(100 * step + 91, 5))
+        for kind in kinds:
+            builder.phase(kind, steps=40)
+        (found,) = findings(builder.run(), "SYN102")
+        return found.fix
+
+    assert "sum loss" not in fix("evaluate") and "sum loss" in fix("evaluate", "train")

@@ -10,7 +10,9 @@ from functools import cached_property
 import msgspec
 from msgspec.structs import replace
 
+from syncscope.advice import WEIGHTS
 from syncscope.rules.base.groups import key_of, to_ms
+from syncscope.rules.base.program import moves_weights
 from syncscope.rules.base.rule import Hit, RankRule, name_place
 from syncscope.schema.counting import RecordedPhase
 from syncscope.schema.expressions import TO_HOST, called_name
@@ -369,7 +371,7 @@ def _severity(line: CountedLine, timeline: Timeline, rule: RankRule) -> Severity
 
 def _names(line: CountedLine, ops: tuple[str, ...]) -> Iterator[str]:
     """What is known of a line, for the advice, as in ``RankRule.names``."""
-    wait = line.known[0].wait
+    wait = next((one.wait for one in line.known if one.wait.direction is not None), line.known[0].wait)
     yield from name_place(line.place)
     yield from ops
     if not ops and line.place.site is not None:
@@ -380,6 +382,8 @@ def _names(line: CountedLine, ops: tuple[str, ...]) -> Iterator[str]:
     if wait.direction is not None:
         yield wait.direction
         yield "pageable" if wait.pageable else "pinned"
+        if moves_weights(line.place):
+            yield WEIGHTS
     elif line.place.site is not None and called_name(line.place.site.expression) in TO_HOST:
         yield "DtoH"
 

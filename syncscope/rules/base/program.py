@@ -11,7 +11,7 @@ import numpy as np
 from syncscope.advice import NO_BATCH, WEIGHTS
 from syncscope.patterns import compile_later
 from syncscope.rules.base.groups import Group
-from syncscope.timeline import Timeline
+from syncscope.timeline import Place, Timeline
 from syncscope.timeline.intervals import Bools, Ints, Union
 from syncscope.timeline.launching import LAUNCHES
 from syncscope.timeline.nesting import Nesting
@@ -178,10 +178,16 @@ def moves_weights_once(group: Group) -> bool:
     return not len(group.timeline.steps) and _moves_weights(group)
 
 
+def moves_weights(place: Place) -> bool:
+    """Whether a place is inside of ``Module.to`` or ``Module.cuda``."""
+    names = ((frame.file, frame.function.rpartition(".")[2]) for frame in place.chain)
+    return any(file.endswith(MODULE_CALL) and name in MODULE_MOVES for file, name in names)
+
+
 def _moves_weights(group: Group) -> bool:
     """Whether the copies are those of ``Module.to``: by the stack, else many of them, large ones too, in a trace
     without steps before it computes anything."""
-    if any(frame.file.endswith(MODULE_CALL) and frame.function in MODULE_MOVES for frame in group.place.chain):
+    if moves_weights(group.place):
         return True
     timeline, copies = group.timeline, group.timeline.copies
     rows = group.rows.copy[group.rows.copy >= 0]
