@@ -15,7 +15,6 @@ from syncscope.collect.tracefile import NO_EVENTS, TraceFile
 from syncscope.schema.counting import RecordedRun
 from syncscope.schema.recording import Recording
 
-
 MOST_BYTES = 8_000_000
 """Of what windows of phases besides the main file's recorded, compressed: so much is copied with each state."""
 
