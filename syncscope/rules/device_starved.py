@@ -31,6 +31,9 @@ ONCE = "warm-up"
 HOSTS = ("host work", "launching", "host collective", "host idle", "data loading", "pageable copy")
 """Causes of idle time that are what the host does meanwhile, so that the function is the answer."""
 
+SAMPLED_CAUSES = ("host work", "data loading")
+"""Causes for which the fix says which lines share what the host does, where it was sampled."""
+
 LEAST_SHARE = 0.1
 """The device counts as starved if it is idle for at least this share of the span."""
 
@@ -189,7 +192,7 @@ class DeviceStarved(RankRule):
         main, sums_up, longest = main_cause(found), is_summed_up(found), next(iter(causes), "unknown")
         first = longest if main is None or sums_up else main.cause
         of_host = name_host_work(timeline) if first == "host work" else []
-        lines = name_sampled_lines(timeline, first) if first == "host work" else []
+        lines = name_sampled_lines(timeline, first) if first in SAMPLED_CAUSES else []
         entry = self.choose_advice(*shared, *name_circumstances(timeline), *of_host, *recorded, *first.split())
         said = "" if first == longest or timeline.processes_on_device else _about(first, named)
         ended = find_copies_after_work(timeline) if BEFORE_COPIES in of_host else None

@@ -112,3 +112,18 @@ def test_the_line_that_makes_a_batch_is_told_below_that_of_the_loader():
     assert found.at is not None and (found.at.file, found.at.line) == ("data.py", 5)
     assert "DataLoader workers" in found.fix
     assert "of the data loading in Images.__getitem__ (data.py:5)" in found.message
+
+
+def test_the_lines_that_share_the_making_of_a_batch_are_told_in_its_fix() -> None:
+    loop = ("train.py", 10, "main", "batch in loader")
+    read, crop = (
+        ("data.py", 5, "Images.__getitem__", "Image.open(path)"),
+        ("data.py", 6, "Images.__getitem__", "crop(x)"),
+    )
+    builder = starved()
+    for step in range(2):
+        builder.entry("DataLoader", step * STEP + 100, step * STEP + 29_000, MAIN, loop)
+    builder.sampled(moments(1000, times=15), MAIN, loop, read).sampled(moments(16_000, times=5), MAIN, loop, crop)
+    found = judge(builder)
+    assert found.fix.startswith("Load ahead")
+    assert found.fix.endswith("Of this work: 75 % Images.__getitem__ (data.py:5), 25 % Images.__getitem__ (data.py:6).")
