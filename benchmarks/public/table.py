@@ -434,7 +434,7 @@ PROGRAMS = (
             "training_files={data}/readings/train.txt,validation_files={data}/readings/val.txt",
             data={name: f"old_speech/{name}" for name in ("tensorflow", "librosa", "matplotlib")}, seconds=120),
     Program("bindsnet", "spiking neurons that learn online by local rules: 50 steps of time a batch, tensors only",
-            "BindsNET/bindsnet", "conv_mnist.py --batch_size 8 --n_train 120 --time 50",
+            "BindsNET/bindsnet", "conv_mnist.py --batch_size 8 --n_train 48 --time 50",
             folder="examples/mnist", environment={"PYTHONPATH": "."},
             data={"data/MNIST/TorchvisionDatasetWrapper": "mnist1k/MNIST",
                   "ale_py.py": "no_atari/ale_py.py", "gymnasium.py": "no_atari/gymnasium.py"}, seconds=120),
@@ -702,7 +702,7 @@ PROGRAMS = (
     Program("cleanrl-dqn", "a policy's steps, an update every tenth", "vwxyzjn/cleanrl",
             "cleanrl/dqn.py --total-timesteps 6000 --learning-starts 1000 --buffer-size 5000",
             environment={"PYTHONPATH": "."}),
-    Program("cleanrl-sac", "a policy's steps, several optimisers", "vwxyzjn/cleanrl",
+    Program("cleanrl-sac", "a policy's steps, several optimizers", "vwxyzjn/cleanrl",
             "cleanrl/sac_continuous_action.py --env-id MountainCarContinuous-v0 --total-timesteps 950"
             " --learning-starts 200 --buffer-size 5000", environment={"PYTHONPATH": "."}),
     Program("drl-ppo", "rollouts, updates, evaluation", "XinJingHao/DRL-Pytorch",

@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import FrameType
@@ -95,12 +95,14 @@ def run(
     conclude: Callable[[bool], int],
     around: AbstractContextManager[None] | None = None,
     stopped: Callable[[], bool] = lambda: False,
+    recorded: Callable[[], Set[int]] = frozenset,
 ) -> int:
     """Run the program under the recorder, and return the exit status of the command; negative for a signal.
 
     The program runs inside ``around``. ``conclude(terminated)`` says what was recorded, and returns the status for a
     program that succeeds; ``terminated`` by SIGTERM, it should be quick. What the script leaves behind is waited for,
-    unless it was interrupted, or ``stopped()`` by us.
+    unless it was interrupted, or ``stopped()`` by us. ``recorded()`` has the ids of other processes of the program that
+    are still being recorded.
     """
     from syncscope.collect.annotations import begin, end
     from syncscope.collect.run import ScriptError, execute, report_syntax_error
@@ -133,7 +135,7 @@ def run(
     try:
         end(recorder)
         if outlives(status):
-            wait_for_processes()
+            wait_for_processes(recorded())
         if terminate is not None and signal.getsignal(signal.SIGTERM) is terminate:
             signal.signal(signal.SIGTERM, interrupts.terminate)
         with contextlib.suppress(AttributeError, ValueError, OSError):  # Python tries again, and reports

@@ -119,6 +119,7 @@ def watch(
     if module is None and not arguments:
         raise typer.BadParameter("name a script, or a module with -m.", param_hint="SCRIPT")
     from syncscope.collect.children.announce import announced
+    from syncscope.collect.children.presence import still_recorded
 
     if fail and baseline is None:
         raise typer.BadParameter("needs --baseline.", param_hint="--fail")
@@ -133,6 +134,7 @@ def watch(
     status = run(
         watcher, load, arguments, lambda terminated: _conclude(watcher, request, report, fail, quick=terminated),
         announced(request, children=children),
+        recorded=lambda: still_recorded(Path(request.folder), request.run),
     )  # fmt: skip
     if status < 0:
         die(-status)

@@ -224,6 +224,7 @@ class Collector:
             bare=recorded.bare,
             gpu=recorded.gpu,
             sites=window.sites,
+            samples=window.samples,
             compiling=self._compiled_in(window, recorded.attribution),
             hazards=recorded.hazards,
             hazard_steps=recorded.hazard_steps or None,
@@ -300,7 +301,7 @@ class Collector:
             return "The program never imported torch."
         if not self._count.began:
             return "The program never used CUDA."
-        unseen = "No step was seen, and no wait: no optimiser stepped, and no module was called twice."
+        unseen = "No step was seen, and no wait: no optimizer stepped, and no module was called twice."
         advice = "Call syncscope.step() at the end of each step, or record by time with --seconds."
         return f"{unseen} {advice}"
 

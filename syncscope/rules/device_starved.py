@@ -8,13 +8,14 @@ from syncscope.rules.base.culprits import Culprit, find_culprits, find_slowest_l
 from syncscope.rules.base.ended_by_copies import find_copies_after_work
 from syncscope.rules.base.idle_advice import ADVICE
 from syncscope.rules.base.idle_causes import find_idle_causes
-from syncscope.rules.base.idle_circumstances import name_circumstances, name_host_work
+from syncscope.rules.base.idle_circumstances import BEFORE_COPIES, name_circumstances, name_host_work
 from syncscope.rules.base.idle_places import find_idle_place
 from syncscope.rules.base.late_begins import LATE, is_mostly_late, tell_late
 from syncscope.rules.base.pauses import tell_of_pauses
 from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.recorded_graphs import count_recordings
 from syncscope.rules.base.rule import Hit, Inspection, RankRule, Rule
+from syncscope.rules.base.sampled_places import name_sampled_lines
 from syncscope.rules.comm_not_overlapped import CommNotOverlapped
 from syncscope.rules.launch_bound import LaunchBound
 from syncscope.schema.findings import Finding, IdleCause, Severity
@@ -29,6 +30,9 @@ ONCE = "warm-up"
 
 HOSTS = ("host work", "launching", "host collective", "host idle", "data loading", "pageable copy")
 """Causes of idle time that are what the host does meanwhile, so that the function is the answer."""
+
+SAMPLED_CAUSES = ("host work", "data loading")
+"""Causes for which the fix says which lines share what the host does, where it was sampled."""
 
 LEAST_SHARE = 0.1
 """The device counts as starved if it is idle for at least this share of the span."""
@@ -188,10 +192,17 @@ class DeviceStarved(RankRule):
         main, sums_up, longest = main_cause(found), is_summed_up(found), next(iter(causes), "unknown")
         first = longest if main is None or sums_up else main.cause
         of_host = name_host_work(timeline) if first == "host work" else []
+        lines = name_sampled_lines(timeline, first) if first in SAMPLED_CAUSES else []
         entry = self.choose_advice(*shared, *name_circumstances(timeline), *of_host, *recorded, *first.split())
         said = "" if first == longest or timeline.processes_on_device else _about(first, named)
+        ended = find_copies_after_work(timeline) if BEFORE_COPIES in of_host else None
         return msgspec.structs.replace(
-            found, sums_up=sums_up, fix=entry.sentence, asks_for_more=entry.asks_for_more, message=found.message + said
+            found,
+            work_ends_at=ended.lines if ended else (),
+            sums_up=sums_up,
+            fix=_with_lines(entry.sentence, lines),
+            asks_for_more=entry.asks_for_more,
+            message=found.message + said,
         )
 
 
@@ -215,6 +226,8 @@ def _find_place(
         where += f"; {idle_place.share_in_words()} of {part} in {idle_place.in_words()}"
         if idle_place.share * host_ms >= (SITE_SHARE * host_ms if own else half_ms):
             place = idle_place.place
+    elif own == "host work" and place == NOWHERE and (lines := name_sampled_lines(timeline, own)):
+        where += f"; of the host work: {', '.join(lines)}"
     elif own == "host work" and place == NOWHERE and (ended := find_copies_after_work(timeline)):
         where += f"; {ended.in_words()}"
         place = ended.place or NOWHERE
@@ -222,6 +235,13 @@ def _find_place(
     where += f"; {recordings} calls there record CUDA graphs" if recordings else ""
     loading = causes.get("data loading", 0.0) >= half_ms
     return find_slowest_loader(timeline) if loading else place, where
+
+
+def _with_lines(fix: str, lines: list[str]) -> str:
+    """``fix`` with the lines that share the host's work, where several do."""
+    if "{op}" in fix:
+        return fix.replace("{op}", ", ".join(lines))
+    return f"{fix} Of this work: {', '.join(lines)}." if len(lines) > 1 else fix
 
 
 def _largest_wait(culprit: Culprit, causes: dict[str, float]) -> str:

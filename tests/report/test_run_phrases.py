@@ -11,14 +11,15 @@ from syncscope.report.run_phrases import (
     describe_counting,
     describe_difference,
     describe_frequency,
+    describe_lines,
     describe_missed_phase,
     describe_run,
     describe_share,
     describe_waits,
     spell_waits,
 )
-from syncscope.schema.findings import Finding
-from syncscope.schema.run import Counted
+from syncscope.schema.findings import Finding, Site
+from syncscope.schema.run import Counted, PhaseLine
 from tests.report import sample, sample_run
 from tests.report.sample_run import EPOCH_END, EVALUATE, TRAIN, counted_only, info, phases, rate, run
 
@@ -180,14 +181,24 @@ def test_a_run_in_one_line(changes: dict[str, object], says: str) -> None:
     assert describe_run(run(**changes)) == says
 
 
+def test_what_comes_together_in_few_steps_is_told_by_these() -> None:
+    together = rate(READ, 0.87, 360, run_steps=(5, 400), run_steps_with=2)
+    assert often(together) == "360 times, in 2 of 412 steps"
+    sampled = msgspec.structs.replace(together, run_per_step_low=0.0, run_per_step_high=2.0)
+    assert often(sampled, one_in=8.0) == "about 360 times, in 2 of 51 counted steps"
+    spread = msgspec.structs.replace(together, run_steps_with=206)
+    assert often(spread) == "every 1.1 steps (360 in 412)"
+    seldom = rate(READ, 0.024, 10, run_steps=(5, 400), run_steps_with=10)
+    assert often(seldom) == "every 42 steps (10 in 412)"
+
+
 def test_a_run_that_is_not_whole_says_so() -> None:
     assert describe_caveats(run()) == []
     (killed,) = describe_caveats(run(complete=False))
     assert "after 61.2 s" in killed and "written last" in killed
     (stopped,) = describe_caveats(run(stopped=True))
     assert "not its whole run" in stopped
-    (shared,) = describe_caveats(run(shared_device=True))
-    assert "not this program's alone" in shared
+    assert describe_caveats(run(shared_device=True)) == []  # a warning of the trace says so
 
 
 def test_a_small_share_is_not_none() -> None:
@@ -269,3 +280,25 @@ def test_a_phase_that_never_came_is_told_with_those_that_did() -> None:
     said = describe_missed_phase(sample_run.report([sample_run.only_counted()]), "sampling")
     assert said == "--phase sampling: no window of it was recorded; the phases were start, train, evaluate, epoch end"
     assert describe_missed_phase(sample_run.report(), "train") is None
+
+
+def fitted(**changes: object) -> list[str]:
+    """What is said of an epoch's end that fits something on the host."""
+    lines = tuple(
+        PhaseLine(site=Site(file="train.py", line=line, function=function), share=share)
+        for line, function, share in ((79, "fit", 0.6), (81, "score", 0.3), (82, "report", 0.1))
+    )
+    made = list(phases())
+    known = {"share": 0.36, "looks": 20, "lines": lines, **changes}
+    made[EPOCH_END] = msgspec.structs.replace(made[EPOCH_END], **known)
+    return describe_lines(run(phases=tuple(made)))
+
+
+def test_where_the_time_of_a_phase_without_a_window_goes() -> None:
+    said = "epoch end, 36 % of the run: 60 % in fit (train.py:79), 30 % in score (train.py:81)"
+    assert fitted() == [said]
+
+
+@pytest.mark.parametrize("changes", [{"recorded": True}, {"share": 0.04}, {"looks": 4}, {"lines": ()}])
+def test_nothing_is_said_where_a_window_or_too_little_tells(changes: dict[str, object]) -> None:
+    assert fitted(**changes) == []

@@ -28,8 +28,25 @@ def sign_out(folder: Path, run: str) -> None:
 def wait_for_others(folder: Path, run: str, seconds: float) -> None:
     """Wait until all other processes of the run have signed out or are gone, but for no more than ``seconds``."""
     until = time.monotonic() + seconds
-    while _some_are_left(folder, run) and time.monotonic() < until:
+    while still_recorded(folder, run) and time.monotonic() < until:
         time.sleep(PAUSE)
+
+
+def still_recorded(folder: Path, run: str) -> set[int]:
+    """The ids of the other processes of the run that are being recorded. Also removes the signs of processes that were
+    killed, of whatever run."""
+    left = set()
+    for path in folder.glob(".syncscope-*"):
+        found = _SIGN.fullmatch(path.name)
+        if found is None or int(found["pid"]) == os.getpid():
+            continue
+        if lives(process := int(found["pid"])):
+            if found["run"] == run:
+                left.add(process)
+        else:
+            with contextlib.suppress(OSError):
+                path.unlink(missing_ok=True)
+    return left
 
 
 def lives(process: int) -> bool:
@@ -53,18 +70,3 @@ def lives(process: int) -> bool:
 
 def _sign(folder: Path, run: str) -> Path:
     return folder / f".syncscope-{run}-{os.getpid()}"
-
-
-def _some_are_left(folder: Path, run: str) -> bool:
-    """Also removes the signs of processes that were killed, of whatever run."""
-    left = False
-    for path in folder.glob(".syncscope-*"):
-        found = _SIGN.fullmatch(path.name)
-        if found is None or int(found["pid"]) == os.getpid():
-            continue
-        if lives(int(found["pid"])):
-            left = left or found["run"] == run
-        else:
-            with contextlib.suppress(OSError):
-                path.unlink(missing_ok=True)
-    return left

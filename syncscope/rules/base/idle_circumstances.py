@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from syncscope.advice import UNCACHED
+from syncscope.advice import INFERENCE, UNCACHED
 from syncscope.patterns import compile_later
 from syncscope.rules.base.ended_by_copies import find_copies_after_work
 from syncscope.rules.base.first_uses import is_before_first_launches, is_in_ops_that_launch_first
@@ -14,10 +14,12 @@ from syncscope.rules.base.program import (
     ends_with_graph,
     is_beside_graph,
     name_compiled,
+    never_trains,
     works_in_compiled,
     works_in_graph,
 )
 from syncscope.rules.base.recorded_graphs import count_recordings
+from syncscope.rules.base.sampled_places import name_sampled_lines
 from syncscope.timeline import Timeline
 from syncscope.timeline.allocations import is_uncached
 
@@ -58,6 +60,9 @@ OURS = "of-ours"
 BEFORE_COPIES = "before-copies"
 """The name for host work that nothing in the trace names, and most of which ends at copies to the device that have
 lines."""
+
+SAMPLED = "sampled"
+"""The name for host work that several lines share, as samples tell."""
 
 SPREAD = "spread"
 """The name for host work that several marks of the program inside of one share."""
@@ -102,8 +107,10 @@ def name_host_work(timeline: Timeline) -> list[str]:
         return [IN_FIRST]
     found = find_idle_place(timeline, "host work")
     ours = [OURS] if timeline.trace.recording is not None else []
+    if found is None and name_sampled_lines(timeline, "host work"):
+        return [SAMPLED]
     if found is None and find_copies_after_work(timeline) is not None:
-        return [BEFORE_COPIES]
+        return [*([INFERENCE] if never_trains(timeline) else []), BEFORE_COPIES]
     if found is None:
         return [UNSEEN, *ours, *([BEFORE_FIRST] if is_before_first_launches(timeline, "host work") else [])]
     if found.spread:
