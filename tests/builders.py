@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import gzip
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ from syncscope.schema.recording import (
     Bare,
     HazardEvent,
     HazardRule,
+    HostSample,
     RecordedFrame,
     RecordedSteps,
     Recording,
@@ -74,6 +75,7 @@ class TraceBuilder:
         self._frames: list[RecordedFrame] = []
         self._stacks: list[tuple[int, ...]] = []
         self._sites: list[SiteEvent] = []
+        self._samples: list[HostSample] = []
         self._attribution: list[Attributed] | None = None
         self._hazards: list[HazardEvent] | None = None
         self._phases: list[RecordedPhase] = []
@@ -249,6 +251,11 @@ class TraceBuilder:
         """PyTorch's warning of a wait, seen at ``at`` with ``stack``, outermost frame first."""
         return self._site("warning", "", at, at, stack, expected)
 
+    def sampled(self, at: Iterable[float], *stack: FrameSpec) -> TraceBuilder:
+        """The host was at ``stack``, outermost frame first, when it was sampled at these times."""
+        self._samples += [HostSample(at_ns=epoch_ns(one), stack=self._stack(stack)) for one in at]
+        return self
+
     def entry(
         self,
         name: str,
@@ -363,6 +370,7 @@ class TraceBuilder:
             frames=tuple(self._frames),
             stacks=tuple(self._stacks),
             sites=tuple(self._sites),
+            samples=tuple(sorted(self._samples, key=lambda one: one.at_ns)),
             attribution=None if self._attribution is None else tuple(self._attribution),
             **{
                 "run": self._recorded_run(),

@@ -224,6 +224,7 @@ class Collector:
             bare=recorded.bare,
             gpu=recorded.gpu,
             sites=window.sites,
+            samples=window.samples,
             compiling=self._compiled_in(window, recorded.attribution),
             hazards=recorded.hazards,
             hazard_steps=recorded.hazard_steps or None,

@@ -23,6 +23,7 @@ from syncscope.collect.gpu import copy_engines
 from syncscope.collect.nvml import DeviceWatch
 from syncscope.collect.paths import Paths
 from syncscope.collect.phases.book import Listener
+from syncscope.collect.phases.lines import PhaseLines
 from syncscope.collect.phases.phase import Phase
 from syncscope.collect.phases.signals import Signals
 from syncscope.collect.phases.tracker import PhaseTracker
@@ -99,6 +100,7 @@ class RunCount:
         self._writing_ns = 0
         """What the last state took."""
         self._sources = Sources(self.stacks)
+        self._lines: PhaseLines | None = None
         self._background = Background(TICK_SECONDS, self._tick, MOST_SHARE, LONGEST_TICK_SECONDS)
 
     @property
@@ -162,6 +164,8 @@ class RunCount:
                 structs.replace(recorded, counted_steps=counter.counted_steps(phase), one_in=counter.one_in(phase))
                 for recorded, phase in zip(phases, tracker.phases, strict=False)
             )
+        if self._lines is not None:
+            phases = self._lines.added_to(phases)
         return RecordedRun(
             id=self.run_id,
             started_ns=self._started_ns,
@@ -248,6 +252,7 @@ class RunCount:
             self._started_ns, self._began_ns = time.time_ns(), time.perf_counter_ns()
             self.tracker = PhaseTracker(self, self._paths)
             self.signals = Signals(self.tracker)
+            self._lines = PhaseLines(self.tracker, self.stacks)
             self.step = self.signals.user_step  # itself: a short step would pay for a call in between
             if not self._by_time:
                 self.signals.attach(self._torch)
@@ -271,6 +276,8 @@ class RunCount:
     def _tick(self) -> None:
         if self._ended_ns is not None or not self.began:
             return
+        if self._lines is not None:
+            self._lines.look()
         if self.counter is not None:
             self.counter.tick()
         if self.signals is not None:

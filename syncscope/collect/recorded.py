@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from syncscope.schema.recording import Bare, HazardEvent, RecordedGpu, SiteEvent
+from syncscope.schema.recording import Bare, HazardEvent, HostSample, RecordedGpu, SiteEvent
 
 
 @dataclass
@@ -20,6 +21,7 @@ class Window:
     """When the device had finished the last step's work."""
     first_step: int
     sites: tuple[SiteEvent, ...]
+    samples: tuple[HostSample, ...] = ()
 
 
 @dataclass
@@ -36,6 +38,11 @@ class Recorded:
     failure: str | None = None
     """Why recording stopped with an error."""
     notes: list[str] = field(default_factory=list)
+
+    @property
+    def usual_step_ns(self) -> float:
+        """The median length of the bare steps, 0 where none was timed."""
+        return statistics.median(self.bare.steps_ns) if self.bare is not None and self.bare.steps_ns else 0.0
 
 
 class Census(Protocol):

@@ -28,6 +28,7 @@ from syncscope.collect.recorded import Census, NoCensus, Recorded, Window
 from syncscope.collect.relatives import several_ranks
 from syncscope.collect.settling import Steps, pass_settling_steps
 from syncscope.collect.sites.recorder import SiteRecorder
+from syncscope.collect.sites.sampler import HostSampler
 from syncscope.collect.sites.stacks import Stacks
 from syncscope.collect.sites.sync_debug import sync_debug_mode
 from syncscope.collect.sites.threads import Threads, live_threads
@@ -279,7 +280,7 @@ class Windows:
     def _record(self, name: str, steps: int, *, cpu: bool, last: bool = True) -> Steps:
         """Record ``steps`` steps as ``recorded.<name>``, after some that warm up the profiler and hooks."""
         profiler = KinetoWindow(self._torch, cpu=cpu, on_foreign=self._foreign_profiler)
-        sites = SiteRecorder(self._torch, self._stacks, self._threads)
+        sites, sampler = SiteRecorder(self._torch, self._stacks, self._threads), HostSampler(self._stacks)
         boundaries: list[int] = []
         warming, warmed, first = [time.time_ns()], list[SiteEvent](), self._count
         self._enough = lambda: False
@@ -302,7 +303,8 @@ class Windows:
             profiler.start()
             boundaries.append(time.time_ns())
             compiled = self._compilations()
-            yield from self._pass_steps(profiler, range(first, first + steps), boundaries)
+            with sampler.sampling(self._thread or 0, self.recorded.usual_step_ns if name == "timed" else 0):
+                yield from self._pass_steps(profiler, range(first, first + steps), boundaries)
             if name == "timed" and self._compilations() > compiled:
                 self._record_again(name, steps, cpu=cpu, last=last)
         finally:
@@ -310,14 +312,15 @@ class Windows:
             try:
                 detach = self._detaches and (last or len(boundaries) <= steps)
                 exported, drained = self._end(profiler, sites, detach=detach)
-                events = sites.take()
-                self._census.add_window((*warmed, *events), (*warming, *boundaries))
+                self._census.add_window((*warmed, *(events := sites.take())), (*warming, *boundaries))
             finally:
                 self._open = False
                 self._census.resume()
             if exported is not None and len(boundaries) > 1:
                 self._spans[name] = [*warming, *boundaries][1], boundaries[-1]
-                setattr(self.recorded, name, Window(exported, tuple(boundaries), drained, first, events))
+                setattr(
+                    self.recorded, name, Window(exported, tuple(boundaries), drained, first, events, sampler.take())
+                )
                 self._enough = partial(self._suffices, len(boundaries) - 1, steps)
 
     @staticmethod

@@ -13,6 +13,7 @@ from syncscope.report.run_phrases import (
     describe_caveats,
     describe_difference,
     describe_frequency,
+    describe_lines,
     describe_recorded,
     describe_run,
     describe_share,
@@ -50,6 +51,8 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True):
     """The run of one process."""
 
     lead: str
+    lines: tuple[str, ...]
+    """Where the time of phases goes that no window recorded, a sentence each."""
     caveats: tuple[str, ...]
     differences: tuple[str, ...]
     """By what the other processes of the run differ from the first, a sentence each."""
@@ -98,6 +101,7 @@ def _view(run: Run, differences: tuple[str, ...], *, drawn: bool) -> RunView:
     figure = draw_run(run, on_page).to_plotly_json() if drawn and run.stretches and run.seconds > 0 else None
     return RunView(
         lead=f"{describe_run(run)}.",
+        lines=tuple(f"{said}." for said in describe_lines(run)),
         caveats=tuple(describe_caveats(run)),
         differences=differences,
         phases=(

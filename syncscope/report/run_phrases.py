@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from syncscope.report.numbers import count, milliseconds, seconds
 from syncscope.report.runs import find_phase, is_counted_only, is_main, phase_of
 from syncscope.schema.findings import Finding
+from syncscope.schema.numbers import percent
 from syncscope.schema.report import Report, TraceInfo
 from syncscope.schema.run import Phase, Run, StepTime
 
@@ -31,6 +32,12 @@ PARTLY = 1.005
 """A phase of which one step in so many was counted, or in fewer, was counted in part."""
 MOST_PARTS = 3
 """Phases that were counted in part and are named."""
+
+LEAST_PHASE, LEAST_OF_PHASE, MOST_LINES = 0.1, 0.25, 2
+"""A phase without a window has its lines named where it has this share of the run, and they this share of it; so many
+at most."""
+FEWEST_LOOKS = 5
+"""Looks at a phase from which on they tell where its time goes."""
 
 TIMES = {"epoch end": "an epoch", "checkpoint": "a checkpoint"}
 """What one of a kind of phase is called, where each time in it counts, and not its steps."""
@@ -122,6 +129,19 @@ def describe_recorded(run: Run, phase: int) -> str:
     if steps is None:
         return "yes"
     return f"{steps[0]}–{steps[1]}" if steps[0] < steps[1] else str(steps[0])
+
+
+def describe_lines(run: Run) -> list[str]:
+    """Where the time of phases goes that no window recorded: ``epoch end: 83 % of the time in fit (train.py:79)``. Of
+    those with a tenth of the run, and only lines that have a quarter of their phase."""
+    said = []
+    for phase in sorted(run.phases, key=lambda one: -one.share):
+        lines = [one for one in phase.lines if one.share >= LEAST_OF_PHASE][:MOST_LINES]
+        if phase.recorded or phase.share < LEAST_PHASE or phase.looks < FEWEST_LOOKS or not lines:
+            continue
+        named = (f"{percent(one.share, 1.0)} in {one.site.function} ({one.site.file}:{one.site.line})" for one in lines)
+        said.append(f"{phase.name}, {describe_share(phase.share)} of the run: {', '.join(named)}")
+    return said
 
 
 def describe_difference(run: Run, first: Run) -> list[str]:

@@ -13,6 +13,7 @@ from syncscope.report.escape import log_line, terminal
 from syncscope.report.run_phrases import (
     describe_caveats,
     describe_difference,
+    describe_lines,
     describe_recorded,
     describe_run,
     describe_share,
@@ -66,6 +67,8 @@ def _one_run(processes: Sequence[Process], labels: Sequence[str], console: Conso
     title = Text.assemble((f"the run{whose}: ", "bold"), terminal(describe_run(first)))
     line(console, title, hang=INDENT)
     _phases(first, console)
+    for sentence in describe_lines(first):
+        line(console, Text(terminal(sentence)), INDENT, hang=INDENT)
     for caveat in describe_caveats(first):
         line(console, Text(terminal(caveat), style="yellow"), INDENT, hang=INDENT)
     others = [(label, said) for label, said in zip(labels, different, strict=True) if said]

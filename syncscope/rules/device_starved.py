@@ -15,6 +15,7 @@ from syncscope.rules.base.pauses import tell_of_pauses
 from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.recorded_graphs import count_recordings
 from syncscope.rules.base.rule import Hit, Inspection, RankRule, Rule
+from syncscope.rules.base.sampled_places import name_sampled_lines
 from syncscope.rules.comm_not_overlapped import CommNotOverlapped
 from syncscope.rules.launch_bound import LaunchBound
 from syncscope.schema.findings import Finding, IdleCause, Severity
@@ -188,10 +189,15 @@ class DeviceStarved(RankRule):
         main, sums_up, longest = main_cause(found), is_summed_up(found), next(iter(causes), "unknown")
         first = longest if main is None or sums_up else main.cause
         of_host = name_host_work(timeline) if first == "host work" else []
+        lines = name_sampled_lines(timeline, first) if first == "host work" else []
         entry = self.choose_advice(*shared, *name_circumstances(timeline), *of_host, *recorded, *first.split())
         said = "" if first == longest or timeline.processes_on_device else _about(first, named)
         return msgspec.structs.replace(
-            found, sums_up=sums_up, fix=entry.sentence, asks_for_more=entry.asks_for_more, message=found.message + said
+            found,
+            sums_up=sums_up,
+            fix=_with_lines(entry.sentence, lines),
+            asks_for_more=entry.asks_for_more,
+            message=found.message + said,
         )
 
 
@@ -215,6 +221,8 @@ def _find_place(
         where += f"; {idle_place.share_in_words()} of {part} in {idle_place.in_words()}"
         if idle_place.share * host_ms >= (SITE_SHARE * host_ms if own else half_ms):
             place = idle_place.place
+    elif own == "host work" and place == NOWHERE and (lines := name_sampled_lines(timeline, own)):
+        where += f"; of the host work: {', '.join(lines)}"
     elif own == "host work" and place == NOWHERE and (ended := find_copies_after_work(timeline)):
         where += f"; {ended.in_words()}"
         place = ended.place or NOWHERE
@@ -222,6 +230,13 @@ def _find_place(
     where += f"; {recordings} calls there record CUDA graphs" if recordings else ""
     loading = causes.get("data loading", 0.0) >= half_ms
     return find_slowest_loader(timeline) if loading else place, where
+
+
+def _with_lines(fix: str, lines: list[str]) -> str:
+    """``fix`` with the lines that share the host's work, where several do."""
+    if "{op}" in fix:
+        return fix.replace("{op}", ", ".join(lines))
+    return f"{fix} Of this work: {', '.join(lines)}." if len(lines) > 1 else fix
 
 
 def _largest_wait(culprit: Culprit, causes: dict[str, float]) -> str:

@@ -23,6 +23,15 @@ CountedSource = Literal["user", "optimizer", "module", "gradient", "turn", "seco
 Direction = Literal["HtoD", "DtoH"]
 
 
+class SampledLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A line of the user's at which the thread of the phases was found when it was looked at, the innermost such line
+    of its stack."""
+
+    stack: Number
+    """Of the user's frames alone."""
+    samples: Number
+
+
 class RecordedPhase(msgspec.Struct, frozen=True, kw_only=True):
     """One phase of the run: all the times that the program was in the same loop."""
 
@@ -49,6 +58,10 @@ class RecordedPhase(msgspec.Struct, frozen=True, kw_only=True):
     p95_ns: Number | None = None
     mean_ns: Number | None = None
     """Without steps far beyond ``p95_ns``. ``None`` in a recording that does not say."""
+    samples: Number = 0
+    """How often the program was looked at in it: about twice a second."""
+    lines: tuple[SampledLine, ...] = ()
+    """Where it was then most often, at most ``MAX_LINES``; the most frequent first."""
     in_every_step_of: Number | None = None
     """The phase whose every step contains this one (generation in each step of a reinforcement learner)."""
     recorded: bool = False
@@ -114,6 +127,7 @@ class RunBin(msgspec.Struct, frozen=True, kw_only=True):
 
 
 MAX_BINS = 400
+MAX_LINES = 8
 
 
 class RecordedRun(msgspec.Struct, frozen=True, kw_only=True):

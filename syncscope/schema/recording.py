@@ -74,6 +74,13 @@ class SiteEvent(msgspec.Struct, frozen=True, kw_only=True):
     program that has one group alone."""
 
 
+class HostSample(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the thread that makes the steps was at one moment. It stands for the time since the sample before it."""
+
+    at_ns: Number
+    stack: Number
+
+
 class RecordedSteps(msgspec.Struct, frozen=True, kw_only=True):
     source: Literal["user", "optimizer", "module", "gradient", "turn", "seconds", "none"]
     first: Number = 0
@@ -237,6 +244,8 @@ class Recording(msgspec.Struct, frozen=True, kw_only=True):
     frames: tuple[RecordedFrame, ...] = ()
     stacks: tuple[tuple[Number, ...], ...] = ()
     sites: tuple[SiteEvent, ...] = ()
+    samples: tuple[HostSample, ...] = ()
+    """In the order of time, of the timed window; none where its steps are short."""
     attribution: tuple[Attributed, ...] | None = None
     hazards: tuple[HazardEvent, ...] | None = None
     """Races, which have a window of their own; ``None`` when the recording did not look for them."""

@@ -3,6 +3,7 @@
 import msgspec
 
 from syncscope.schema.counting import PhaseKind
+from syncscope.schema.findings import Site
 
 
 class StepTime(msgspec.Struct, frozen=True, kw_only=True):
@@ -18,6 +19,14 @@ class StepTime(msgspec.Struct, frozen=True, kw_only=True):
     def typical(self) -> float:
         """What a step takes."""
         return self.median if self.mean is None else self.mean
+
+
+class PhaseLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A line of the program at which it was found in a phase."""
+
+    site: Site
+    share: float
+    """Of the looks at the program in that phase."""
 
 
 class Phase(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,6 +49,10 @@ class Phase(msgspec.Struct, frozen=True, kw_only=True):
     """Windows of it were recorded."""
     recorded_steps: tuple[int, int] | None = None
     """The first and the last step of its timed window, from 0."""
+    looks: int = 0
+    """How often the program was looked at in it, about twice a second."""
+    lines: tuple[PhaseLine, ...] = ()
+    """The innermost lines of the user's at which it was then, the most frequent first."""
 
 
 class Counted(msgspec.Struct, frozen=True, kw_only=True):

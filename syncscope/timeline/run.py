@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import msgspec
 
 from syncscope.schema.counting import CountedWait, RecordedPhase, RecordedRun
 from syncscope.schema.expressions import ops_of_expression
-from syncscope.schema.findings import TRAINING
+from syncscope.schema.findings import TRAINING, Site
 from syncscope.schema.preparation import prepares, tunes
 from syncscope.schema.recording import Recording
-from syncscope.schema.run import Counted, Phase, Run, StepTime, Stretch
-from syncscope.timeline.places import Place, recorded_frames, recorded_place
+from syncscope.schema.run import Counted, Phase, PhaseLine, Run, StepTime, Stretch
+from syncscope.timeline.places import Place, recorded_frames, recorded_place, recorded_site
 
 RUN_AHEAD = 1.5
 """Where steps take so many times their median on average, and no longer than one in twenty of them does, the host runs
@@ -89,7 +91,7 @@ def describe_run(recording: Recording | None) -> Run | None:
         pid=recording.pid,
         shared_device=None if others is None else others > 0,
         main=run.main,
-        phases=tuple(_phase(run, number) for number in kept),
+        phases=tuple(_phase(recording, run, number) for number in kept),
         stretches=tuple(
             Stretch(
                 start_s=_seconds(one.start_ns),
@@ -120,7 +122,7 @@ def _counted(run: RecordedRun, judged: list[RecordedPhase]) -> Counted | None:
     )
 
 
-def _phase(run: RecordedRun, number: int) -> Phase:
+def _phase(recording: Recording, run: RecordedRun, number: int) -> Phase:
     phase = run.phases[number]
     known = run.counted and counted_turns(phase) > 0
     mine = [wait for wait in run.waits if wait.phase == number and not wait.may_wait]
@@ -141,6 +143,23 @@ def _phase(run: RecordedRun, number: int) -> Phase:
         waits_per_step=round(waits / among, 4) if known else None,
         recorded=phase.recorded,
         recorded_steps=phase.recorded_steps,
+        looks=phase.samples,
+        lines=_lines(recording, phase),
+    )
+
+
+def _lines(recording: Recording, phase: RecordedPhase) -> tuple[PhaseLine, ...]:
+    """The innermost line of the user's of each sampled stack, once."""
+    samples: Counter[tuple[str, int | None]] = Counter()
+    sites: dict[tuple[str, int | None], Site] = {}
+    for one in phase.lines:
+        frames = [frame for frame in recorded_frames(recording, one.stack) if frame.user]
+        if frames:
+            line = frames[-1].file, frames[-1].line
+            samples[line] += one.samples
+            sites.setdefault(line, recorded_site(frames[-1]))
+    return tuple(
+        PhaseLine(site=sites[line], share=round(number / phase.samples, 4)) for line, number in samples.most_common()
     )
 
 

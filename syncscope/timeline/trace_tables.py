@@ -31,6 +31,7 @@ from syncscope.timeline.pins import fed_copies, find_pins
 from syncscope.timeline.places import Place, Places, RecordedCalls, first_place
 from syncscope.timeline.prints import find_prints
 from syncscope.timeline.python_stacks import PythonStacks, is_user
+from syncscope.timeline.samples import Samples
 from syncscope.timeline.steps import find_lag, find_outlasting, find_span, step_of
 from syncscope.timeline.tables import (
     Activities,
@@ -279,6 +280,11 @@ class TraceTables:
     def backward_places(self, ts: Ints) -> Ints:
         """Which of ``places`` is the call of backward that runs at each time (n,), 0 where none does."""
         return self._places.of_backward(ts, ts)
+
+    @cached_property
+    def samples(self) -> Samples:
+        """At which lines the host was, every so often, in a recording of ours."""
+        return Samples(self.trace.recording, self.trace.base_ns)
 
     @property
     def recorded_calls(self) -> RecordedCalls:

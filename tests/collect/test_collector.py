@@ -180,6 +180,27 @@ def test_bare_steps_timed_after_the_windows_replace_those_before_them(
     assert recording.gpu is not None and "syncscope[nvml]" in (recording.gpu.missing or "")
 
 
+def test_the_host_is_sampled_in_the_timed_window_of_long_steps(
+    tmp_path: Path, torch: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(windows, "KinetoWindow", FakeWindow)
+    monkeypatch.setattr(windows, "SiteRecorder", FakeRecorder)
+    monkeypatch.setattr(FakeWindow, "broken", False)
+    collector = Collector(FileNames(tmp_path), replace(PLAN, warmup=0, bare=2, settle=0), Paths(tmp_path))
+    collector.open()
+    torch.cuda.init()
+    for _ in range(12):
+        time.sleep(0.03)
+        collector.step()
+    collector.close()
+    recording = written(collector)
+    assert recording.samples
+    assert all(one.at_ns >= recording.steps.boundaries_ns[0] for one in recording.samples)
+    for one in recording.samples:
+        functions = {recording.frames[number].function for number in recording.stacks[one.stack]}
+        assert "test_the_host_is_sampled_in_the_timed_window_of_long_steps" in functions
+
+
 def test_a_program_with_too_few_steps_for_a_window_leaves_its_count(collect: Callable[..., Collector]) -> None:
     collector = collect(PLAN, 2)
     recording = written(collector)

@@ -382,3 +382,29 @@ def _gunzip(path: Path) -> bytes:
     import gzip
 
     return gzip.decompress(path.read_bytes())
+
+
+WORKS = """
+import time
+import torch
+net = torch.nn.Linear(64, 64).cuda()
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+x = torch.randn(8, 64, device="cuda")
+def busy(seconds):
+    until = time.perf_counter() + seconds
+    while time.perf_counter() < until:
+        sum(range(100))
+for i in range(40):
+    opt.zero_grad()
+    loss = net(x).sum()
+    loss.backward()
+    opt.step()
+    busy(0.05)
+"""
+
+
+def test_work_of_the_host_in_python_has_a_line(tmp_path: Path) -> None:
+    assert profile(tmp_path, WORKS).returncode == 0
+    (found,) = [one for one in report(tmp_path).findings if one.rule == "OVL303"]
+    assert found.site is not None and found.site.function in ("busy", "<module>"), found
+    assert found.site.line in (8, 9, 10, 16) and "host work" in found.message

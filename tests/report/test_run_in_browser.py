@@ -6,6 +6,8 @@ import msgspec
 import pytest
 
 from syncscope.report.html import render
+from syncscope.schema.findings import Site
+from syncscope.schema.run import PhaseLine
 from tests.report import sample
 from tests.report.pages import Show, cards, nth
 from tests.report.sample import HOSTILE, lanes
@@ -124,6 +126,16 @@ def test_what_is_compiled_is_a_share_of_the_step_that_it_lengthens(show: Show) -
     assert cost[:3] == ["98.1 ms", "compiling a step, 50\u00a0%", "saves 50 %"]
     facts = page.locator(".finding .aside").inner_text()
     assert "Blocked" not in facts and "Saving unknown" not in facts
+
+
+def test_where_the_time_of_a_phase_without_a_window_goes_is_a_note(show: Show) -> None:
+    line = PhaseLine(site=Site(file="<b>.py", line=79, function="fit"), share=0.83)
+    phases = [msgspec.structs.replace(phase, share=0.4, looks=9) for phase in run().phases]
+    phases[-1] = msgspec.structs.replace(phases[-1], lines=(line,))
+    page = show(page_of(report([info(run=run(phases=tuple(phases)))]))).page
+    assert page.locator("#run-notes li").all_inner_texts() == [
+        "epoch end, 40 % of the run: 83 % in fit (<b>.py:79)."
+    ]
 
 
 def test_a_phase_can_be_chosen(show: Show) -> None:

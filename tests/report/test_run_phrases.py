@@ -11,14 +11,15 @@ from syncscope.report.run_phrases import (
     describe_counting,
     describe_difference,
     describe_frequency,
+    describe_lines,
     describe_missed_phase,
     describe_run,
     describe_share,
     describe_waits,
     spell_waits,
 )
-from syncscope.schema.findings import Finding
-from syncscope.schema.run import Counted
+from syncscope.schema.findings import Finding, Site
+from syncscope.schema.run import Counted, PhaseLine
 from tests.report import sample, sample_run
 from tests.report.sample_run import EPOCH_END, EVALUATE, TRAIN, counted_only, info, phases, rate, run
 
@@ -269,3 +270,25 @@ def test_a_phase_that_never_came_is_told_with_those_that_did() -> None:
     said = describe_missed_phase(sample_run.report([sample_run.only_counted()]), "sampling")
     assert said == "--phase sampling: no window of it was recorded; the phases were start, train, evaluate, epoch end"
     assert describe_missed_phase(sample_run.report(), "train") is None
+
+
+def fitted(**changes: object) -> list[str]:
+    """What is said of an epoch's end that fits something on the host."""
+    lines = tuple(
+        PhaseLine(site=Site(file="train.py", line=line, function=function), share=share)
+        for line, function, share in ((79, "fit", 0.6), (81, "score", 0.3), (82, "report", 0.1))
+    )
+    made = list(phases())
+    known = {"share": 0.36, "looks": 20, "lines": lines, **changes}
+    made[EPOCH_END] = msgspec.structs.replace(made[EPOCH_END], **known)
+    return describe_lines(run(phases=tuple(made)))
+
+
+def test_where_the_time_of_a_phase_without_a_window_goes() -> None:
+    said = "epoch end, 36 % of the run: 60 % in fit (train.py:79), 30 % in score (train.py:81)"
+    assert fitted() == [said]
+
+
+@pytest.mark.parametrize("changes", [{"recorded": True}, {"share": 0.04}, {"looks": 4}, {"lines": ()}])
+def test_nothing_is_said_where_a_window_or_too_little_tells(changes: dict[str, object]) -> None:
+    assert fitted(**changes) == []

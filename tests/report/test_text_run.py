@@ -13,8 +13,9 @@ from rich.console import Console
 from syncscope.report.text import render
 from syncscope.report.text_run import show_runs
 from syncscope.report.view import View
-from syncscope.schema.findings import Finding, Frame
+from syncscope.schema.findings import Finding, Frame, Site
 from syncscope.schema.report import Report
+from syncscope.schema.run import PhaseLine
 from tests.report import sample
 from tests.report.hostile import HOSTILE, unseen
 from tests.report.sample_run import counted_only, info, only_counted, ranks, rate, report, run
@@ -226,3 +227,11 @@ def test_the_frame_of_backward_itself_is_not_told() -> None:
     engine = Frame(file="<site-packages>/torch/autograd/graph.py", line=869, function="_engine_run_backward")
     assert "at <site-packages>/lib/metrics.py:88" in whole(report(findings=[read]))
     assert "graph.py" not in whole(report(findings=[msgspec.structs.replace(read, at=engine)]))
+
+
+def test_the_lines_of_a_phase_without_a_window_are_told_under_the_table() -> None:
+    line = PhaseLine(site=Site(file="train.py", line=79, function="fit"), share=0.83)
+    phases = [msgspec.structs.replace(phase, share=0.3, looks=9, lines=(line,)) for phase in run().phases]
+    text = shown(report([info(run=run(phases=tuple(phases)))]))
+    assert "  epoch end, 30 % of the run: 83 % in fit (train.py:79)" in text
+    assert not any(said.startswith("  train, ") for said in text)  # its windows tell

@@ -21,6 +21,7 @@ from syncscope.rules.base.idle_circumstances import (
     ONE_STREAM,
     OURS,
     RECORDS,
+    SAMPLED,
     SPREAD,
     UNSEEN,
 )
@@ -198,6 +199,7 @@ def test_every_cause_has_its_fix_and_its_sentence():
         ONE_STREAM,
         PARTLY,
         RECORDS,
+        SAMPLED,
         SPREAD,
         UNSEEN,
         f"{SPREAD} {OURS}",

@@ -81,3 +81,23 @@ def test_a_killed_program_and_places_that_were_not_kept_are_warned_of() -> None:
     warnings = Timeline(program().run(complete=False, dropped=12).trace()).info().warnings
     assert "the program was killed or had not ended: its first 10.0 s were counted" in warnings
     assert "12 waits at further places were not kept" in warnings
+
+
+def test_a_phase_has_the_lines_at_which_the_program_was_in_it() -> None:
+    builder = program()
+    outer, fit, other = (
+        ("train.py", 42, "main", "fit()"),
+        ("fit.py", 7, "fit", "model.fit(x)"),
+        ("fit.py", 9, "fit", "b"),
+    )
+    stacks = [
+        builder._stack(stack) for stack in ((outer, fit), (("train.py", 50, "main", "again()"), fit), (outer, other))
+    ]
+    looks = ({"stack": stack, "samples": samples} for stack, samples in zip(stacks, (4, 2, 3), strict=True))
+    builder.phase("epoch end", times=2, samples=10, lines=list(looks))
+    phase = run_of(builder.run()).phases[-1]
+    assert phase.looks == 10
+    assert [(one.site.line, one.site.expression, one.share) for one in phase.lines] == [
+        (7, "model.fit(x)", 0.6),
+        (9, "b", 0.3),
+    ]

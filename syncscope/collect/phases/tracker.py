@@ -342,6 +342,11 @@ class PhaseTracker(PhasePlacing):
             frame = frame.f_back
         return self._loop_end.watch(frame, phase.loops, over, most_ns) if frame is not None else 0.0
 
+    @property
+    def thread(self) -> int:
+        """The thread whose phases these are."""
+        return self._thread
+
     def stop_watching(self) -> None:
         """Let nobody hear of the end of a loop any more."""
         self._loop_end.stop()

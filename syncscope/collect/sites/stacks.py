@@ -57,11 +57,12 @@ class Stacks:
 
     def __init__(self, paths: Paths) -> None:
         self._paths = paths
-        self._is_user = functools.lru_cache(maxsize=4096)(paths.is_user)
+        self.is_user = functools.lru_cache(maxsize=4096)(paths.is_user)
+        """Whether a file, as Python names it, is the user's."""
         self._ids: dict[tuple[int, ...], int] = {}
         self.direct: dict[tuple[int, ...], int] = {}
         """Numbers by the code and instruction of the innermost frame, where it tells enough, or of two."""
-        self._taken: list[list[Taken]] = []
+        self._taken: list[Sequence[Taken]] = []
         self._extended: dict[tuple[int, tuple[Taken, ...]], int] = {}
         self._user: dict[int, tuple[CodeType, bool]] = {}
         self._resolving = threading.RLock()
@@ -86,6 +87,11 @@ class Stacks:
             number = direct.get((code, lasti, id(back.f_code), back.f_lasti))
         return self._walk(frame) if number is None else number
 
+    def take_of_another_thread(self, frame: FrameType) -> int:
+        """The number of the stack whose innermost frame is ``frame``, of a thread that may run meanwhile: all of it is
+        read once, and never counts as another stack that is like it up to the user's line."""
+        return self.extend(None, tuple(reversed(frames_of(frame))))
+
     def find(self, frame: FrameType) -> int:
         """The number of the stack if it was taken before, else -1. Keeps nothing of it."""
         return self._ids.get(self._key(frame, keep=False), -1)
@@ -106,7 +112,7 @@ class Stacks:
         number = self._ids.get(whole)
         if number is None:
             # Two threads may race here. Both numbers then name the same stack, which is harmless.
-            self._taken.append(_frames_of(frame))
+            self._taken.append(frames_of(frame))
             number = self._ids[whole] = len(self._taken) - 1
         if len(whole) <= 4:
             self.direct[whole] = number
@@ -124,7 +130,7 @@ class Stacks:
             key.append(inner.f_lasti)
             seen = known.get(ident)
             if seen is None:
-                seen = code, self._is_user(code.co_filename)
+                seen = code, self.is_user(code.co_filename)
                 if keep:  # and with the code its id, which must not be used again
                     known[ident] = seen
             if seen[1]:
@@ -144,7 +150,7 @@ class Stacks:
                     self._resolved.append(stack)
             return tuple(self._frames), tuple(self._resolved)
 
-    def _resolve(self, taken: list[Taken]) -> tuple[int, ...]:
+    def _resolve(self, taken: Sequence[Taken]) -> tuple[int, ...]:
         stack: list[int] = []
         for one in reversed(taken):
             if _file_of(one).startswith(OURS):
@@ -175,10 +181,10 @@ def _file_of(taken: Taken) -> str:
     return taken.file if isinstance(taken, Line) else taken[0].co_filename
 
 
-def _frames_of(frame: FrameType | None) -> list[Taken]:
+def frames_of(frame: FrameType | None) -> list[tuple[CodeType, int]]:
     """Code and instruction offset of every frame of a stack, innermost first, out to the script that ``execute``
     runs."""
-    codes: list[Taken] = []
+    codes: list[tuple[CodeType, int]] = []
     while frame is not None and frame.f_code is not execute.__code__ and len(codes) < MAX_DEPTH:
         codes.append((frame.f_code, frame.f_lasti))
         frame = frame.f_back

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 
 from syncscope.rules.base.rule import Inspection
+from syncscope.rules.base.sampled_places import find_sampled_place
 from syncscope.schema.findings import Finding
 from syncscope.timeline import Place, Timeline
 from syncscope.timeline.intervals import Union
@@ -50,8 +52,20 @@ def find_culprits(inspection: Inspection) -> list[Culprit]:
 
 
 def find_slowest_loader(timeline: Timeline) -> Place:
-    """Where the next batch is fetched for which the device waits the longest."""
+    """Where the next batch is fetched for which the device waits the longest. Its ``at`` is the line of the program
+    that makes the batch on the same thread, where samples tell."""
     bubbles, loads = timeline.bubbles, timeline.loads
     waited = Union(bubbles.ts, bubbles.end).within(loads.ts, loads.end)
     by_place = np.bincount(loads.place, weights=waited)
-    return timeline.places[int(by_place.argmax())]
+    place = timeline.places[int(by_place.argmax())]
+    sampled = find_sampled_place(timeline, ("data loading",))
+    made, asked = sampled.place.site if sampled is not None else None, place.site
+    if sampled is None or made is None or asked is None:
+        return place
+    chain = sampled.place.chain
+    lines = [(frame.file, frame.line) for frame in chain]
+    here, there = (made.file, made.line), (asked.file, asked.line)
+    if here == there or there not in lines:
+        return place
+    inner = len(lines) - 1 - lines[::-1].index(here)
+    return replace(place, at=chain[inner], chain=chain[: inner + 1])

@@ -20,6 +20,7 @@ from syncscope.rules.base.idle_circumstances import (
     ONE_STREAM,
     OURS,
     RECORDS,
+    SAMPLED,
     SPREAD,
     UNSEEN,
 )
@@ -99,6 +100,12 @@ ADVICE = (
         "Where the host makes what it copies there, make that on the device, or once and keep it there; else make it "
         "ahead, in a loader's worker or another thread. Nothing in the recording names this work, but most of it ends "
         "at copies to the device.",
+    ),
+    Advice(
+        f"{SAMPLED} host work",
+        "No single line has most of the work that the host does there, these have the most: {op}. Take it out of the "
+        "thread that launches (a loader's worker, another thread), do it on the device, or do it where the device "
+        "still has work queued.",
     ),
     Advice(
         f"{UNSEEN} {OURS} {BEFORE_FIRST} host work",

@@ -18,6 +18,7 @@ from syncscope.rules.base.program import (
     works_in_graph,
 )
 from syncscope.rules.base.recorded_graphs import count_recordings
+from syncscope.rules.base.sampled_places import name_sampled_lines
 from syncscope.timeline import Timeline
 from syncscope.timeline.allocations import is_uncached
 
@@ -58,6 +59,9 @@ OURS = "of-ours"
 BEFORE_COPIES = "before-copies"
 """The name for host work that nothing in the trace names, and most of which ends at copies to the device that have
 lines."""
+
+SAMPLED = "sampled"
+"""The name for host work that several lines share, as samples tell."""
 
 SPREAD = "spread"
 """The name for host work that several marks of the program inside of one share."""
@@ -102,6 +106,8 @@ def name_host_work(timeline: Timeline) -> list[str]:
         return [IN_FIRST]
     found = find_idle_place(timeline, "host work")
     ours = [OURS] if timeline.trace.recording is not None else []
+    if found is None and name_sampled_lines(timeline, "host work"):
+        return [SAMPLED]
     if found is None and find_copies_after_work(timeline) is not None:
         return [BEFORE_COPIES]
     if found is None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from functools import lru_cache
 
-import msgspec
 import numpy as np
 from msgspec.structs import replace
 
 from syncscope.patterns import compile_later
+from syncscope.rules.base.idle_place import COMMON, EVERYWHERE, MAIN_SHARE, IdlePlace
+from syncscope.rules.base.sampled_places import find_sampled_place
 from syncscope.schema.findings import Frame, Site
-from syncscope.schema.numbers import percent
 from syncscope.timeline import Place, Timeline
 from syncscope.timeline.intervals import Ints
 from syncscope.timeline.places import NOWHERE
@@ -20,9 +20,6 @@ from syncscope.trace.sets import different
 
 MOST_BUBBLES, LONGEST = 10_000, 1_000
 """Bubbles that are looked at, the longest first, and those of them in most of which a function is too."""
-
-COMMON = ("<site-packages>/torch/", "<python>/")
-"""Files whose functions are behind every step."""
 
 PASSES_ON = compile_later(
     r"(?:^|[. ])(?:wrapper|wrapped|inner|_?wrapped_call|new_forward)$|transformers/modeling_layers\.py .*__call__$"
@@ -33,45 +30,14 @@ PASSES_ON = compile_later(
 HOST_WORK = "host work"
 """The cause of idle time in which the host does something else than launch, which an op may be."""
 
-MAIN_SHARE = 0.5
-"""A place stands for the bubbles if it is behind at least this share of their time."""
-
-ALL = 0.995
-"""From this share on a place has all of it."""
-
-EVERYWHERE = 0.9
-"""A function that runs for this share of the trace is around nearly all that happens: it says where nothing is that
-lies in a function of half its length or less."""
-
 LOCAL = 0.01
 """Functions that take less of the trace at a time are not added up."""
 
 
-class IdlePlace(msgspec.Struct, frozen=True):
-    """Where the host is in most of some bubbles."""
-
-    place: Place
-    """Its ``at`` is the function that takes the most of it, where one does."""
-    share: float
-    """Of the bubbles' time."""
-    op: str = ""
-    """The outermost op that takes most of it, where neither a function nor an annotation is known."""
-    spread: bool = False
-    """Whether the annotation holds others that share it."""
-
-    def share_in_words(self) -> str:
-        return "all" if self.share >= ALL else percent(self.share, 1.0)
-
-    def in_words(self) -> str:
-        """``preprocess (lib/video.py:235)``; the line is that of the ``def``, as all that the trace's frames know."""
-        frame = self.place.at or self.place.site
-        if frame is None:
-            return self.place.annotation or self.op
-        return f"{frame.function} ({frame.file}{'' if frame.line is None else f':{frame.line}'})"
-
-
 def find_idle_place(timeline: Timeline, *causes: str) -> IdlePlace | None:
     """Where the host is while the device is idle for ``causes``; ``None`` where that is not known, or everywhere."""
+    if not len(timeline.stacks.ts) and (sampled := find_sampled_place(timeline, causes)):
+        return sampled
     bubbles, calls = timeline.bubbles, timeline.calls
     due = np.sum([bubbles.due_to(cause) for cause in causes], axis=0)
     rows = np.flatnonzero(due > 0)

@@ -6,11 +6,12 @@ function drawRun(data, current, paperWidth = null) {
   byId("run-section").hidden = !run;
   if (!run) return;
   fill("run-lead", unbroken(run.lead));
+  const notes = [...run.lines, ...run.caveats, ...run.differences];
   fill(
     "run-notes",
-    [...run.caveats, ...run.differences].map((text) => el("li", {}, text)),
+    notes.map((text) => el("li", {}, text)),
   );
-  byId("run-notes").hidden = run.caveats.length + run.differences.length === 0;
+  byId("run-notes").hidden = notes.length === 0;
   drawRunFigure(run, paperWidth);
   fill("run-phases", phaseHead(), el("tbody", { role: "rowgroup" }, run.phases.map(phaseRow)));
 }

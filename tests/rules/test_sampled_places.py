@@ -1,0 +1,115 @@
+"""Samples of the host name the line at which it works while the device is idle."""
+
+from __future__ import annotations
+
+import pytest
+
+from syncscope.schema.findings import Finding
+from tests.builders import TraceBuilder
+from tests.rules.scenes import findings
+
+STEP = 40_000
+"""µs a step: 30 of them without a kernel."""
+
+MAIN = ("train.py", 30, "<module>", "main()")
+LOOP = ("train.py", 10, "main", "prepare(batch)")
+LAUNCH = ("train.py", 11, "main", "model(batch)")
+
+
+def starved(*, steps: int = 2) -> TraceBuilder:
+    """In each step the host works for 30 ms, then launches a kernel of 10 ms."""
+    builder = TraceBuilder().recording(*range(0, (steps + 1) * STEP, STEP))
+    builder.launch("k", call=(-10, 5), runs=(-4, 4))
+    for step in range(steps):
+        begin = step * STEP
+        builder.launch("k", call=(begin + 29_990, 5), runs=(begin + 30_000, 10_000))
+    return builder
+
+
+def moments(begin: float, *, every: float = 1000, times: int = 20, steps: int = 2) -> list[float]:
+    return [step * STEP + begin + number * every for step in range(steps) for number in range(times)]
+
+
+def judge(builder: TraceBuilder) -> Finding:
+    (found,) = findings(builder, "OVL303")
+    return found
+
+
+def test_the_line_that_has_most_of_the_samples_in_idle_time_is_the_place():
+    work = ("data.py", 5, "decode", "image.load()")
+    builder = starved().sampled(moments(1000), MAIN, LOOP, work).sampled(moments(31_000, times=8), MAIN, LAUNCH)
+    found = judge(builder)
+    assert found.site is not None and (found.site.file, found.site.line) == ("data.py", 5)
+    assert found.site.expression == "image.load()" and found.site_source == "hook"
+    assert "of the host work in decode (data.py:5)" in found.message
+    assert "out of the thread that launches" in found.fix and not found.asks_for_more
+    (cause,) = [one for one in found.causes if one.cause == "host work"]
+    assert cause.site is not None and (cause.site.file, cause.site.line) == ("data.py", 5)
+
+
+def test_the_function_of_a_library_below_it_is_named():
+    library = ("<site-packages>/PIL/ImageFile.py", 300, "load")
+    torch = ("<site-packages>/torch/nn/functional.py", 9, "pad")
+    work = ("data.py", 5, "decode", "image.load()")
+    found = judge(starved().sampled(moments(1000), MAIN, LOOP, work, library, torch))
+    assert found.at is not None and (found.at.file, found.at.function) == (library[0], "load")
+
+
+def test_lines_that_share_the_work_are_named_by_the_line_that_calls_them():
+    one, other = ("data.py", 5, "decode", "a()"), ("data.py", 9, "crop", "b()")
+    builder = starved().sampled(moments(1000, times=9), MAIN, LOOP, one)
+    builder.sampled(moments(10_000, times=10), MAIN, LOOP, other).sampled(moments(20_000, times=3), MAIN, LAUNCH)
+    builder.sampled(moments(31_000, times=8), MAIN, LAUNCH)
+    found = judge(builder)
+    assert found.site is not None and (found.site.file, found.site.line) == ("train.py", 10)
+    assert found.fix.endswith(" Of this work: 45 % crop (data.py:9), 41 % decode (data.py:5), 14 % main (train.py:11).")
+
+
+def test_where_only_the_program_itself_is_around_all_of_it_the_lines_are_listed():
+    lines = [("data.py", 5 + number, f"part_{number}", "x()") for number in range(4)]
+    builder = starved()
+    for number, (line, begin) in enumerate(zip(lines, (1000, 7000, 12_000, 16_000), strict=True)):
+        builder.sampled(moments(begin, times=6 - number), MAIN, line)
+    found = judge(builder)
+    assert found.site is None
+    assert (
+        "these have the most: 33 % part_0 (data.py:5), 28 % part_1 (data.py:6), 22 % part_2 (data.py:7)." in found.fix
+    )
+    assert "{op}" not in found.fix
+
+
+def test_a_line_that_works_for_nearly_all_of_the_time_is_named_all_the_same():
+    found = judge(starved().sampled(moments(1000), MAIN).sampled(moments(31_000, times=8), MAIN))
+    assert found.site is not None and (found.site.file, found.site.line) == ("train.py", 30)
+
+
+@pytest.mark.parametrize("times", [1, 3])
+def test_few_samples_name_nothing(times: int):
+    found = judge(starved().sampled(moments(1000, times=times), MAIN, LOOP))
+    assert found.site is None
+
+
+def test_samples_while_the_device_works_name_nothing():
+    found = judge(starved().sampled(moments(31_000, times=8), MAIN, LAUNCH))
+    assert found.site is None
+
+
+def test_a_sample_stands_for_the_time_since_the_one_before():
+    """Where code keeps Python to itself, no sample comes meanwhile."""
+    often, long = ("data.py", 5, "often", "a()"), ("data.py", 9, "long", "b()")
+    builder = starved().sampled(moments(1000, times=8), MAIN, often).sampled(moments(29_000, times=1), MAIN, long)
+    found = judge(builder)
+    assert found.site is not None and found.site.line == 9
+
+
+def test_the_line_that_makes_a_batch_is_told_below_that_of_the_loader():
+    loop = ("train.py", 10, "main", "batch in loader")
+    read = ("data.py", 5, "Images.__getitem__", "Image.open(path)")
+    builder = starved()
+    for step in range(2):
+        builder.entry("DataLoader", step * STEP + 100, step * STEP + 29_000, MAIN, loop)
+    found = judge(builder.sampled(moments(1000, times=25), MAIN, loop, read))
+    assert found.site is not None and (found.site.file, found.site.line) == ("train.py", 10)
+    assert found.at is not None and (found.at.file, found.at.line) == ("data.py", 5)
+    assert "DataLoader workers" in found.fix
+    assert "of the data loading in Images.__getitem__ (data.py:5)" in found.message
