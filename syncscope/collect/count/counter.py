@@ -24,7 +24,7 @@ from syncscope.collect.count.operators import in_operator
 from syncscope.collect.count.parts import without_cost
 from syncscope.collect.count.phase import Nowhere, Phase, Tracker
 from syncscope.collect.count.phase_tally import PhaseTally
-from syncscope.collect.count.prices import measure
+from syncscope.collect.count.prices import measure, passing_call
 from syncscope.collect.count.sampling import Draw
 from syncscope.collect.count.switch import Switch
 from syncscope.collect.count.tally import Tally
@@ -95,8 +95,10 @@ class Counter(Counted):
             self._switch.open()
             self._opened = True
             if self._prices is None:
-                self._prices = measure(self._scratch(), self._switch.set_mode)
+                scratch = self._scratch()
+                self._prices = measure(scratch, self._switch.set_mode)
                 self._account.set_prices(self._prices)
+                self.tally.passing_call = passing_call(scratch)
         except BaseException:
             self._opened = False
             self._switch.close()
@@ -218,8 +220,9 @@ class Counter(Counted):
         self._apply(self._state)
 
     def tick(self) -> None:
-        """Go on where counting had to stop because it cost too much, also in a step without an end, and count the rest
-        of a step that lasts from one call to the next: it is a rare one. From any thread."""
+        """Go on where counting had to stop because it cost too much, also in a step without an end, stop where it has
+        come to, and count the rest of a step that lasts from one call to the next: it is a rare one. From any thread.
+        """
         if not self._opened or self._suspended or (not self._account.on and in_operator()):
             return
         state, before_ns = self._state, self._ticked_ns
@@ -236,6 +239,9 @@ class Counter(Counted):
                 self._bins.add(self._mark, state.phase.number, steps=step - state.since)
                 state.begin_lasting(step, self._mark - before_ns)
                 self._tracker.tell_next()
+        elif self._account.on and self._account.is_over:
+            self._over()  # by calls that pass, of which none tells
+            return
         elif not self._paused:
             return
         self._settle()
