@@ -148,11 +148,12 @@ class Counter(Counted):
         if not self._opened:
             return
         self._settle()
-        if before.number in self.tally.phases:
+        left = self.tally.phases.get(before.number)
+        if left is not None and left.stepless:
+            left.end_visit()
+        elif left is not None:
             account = self._account
-            self.tally.phases[before.number].leave(
-                after.number, self._mark, account.prices, self._paused, account.rare_left_ns
-            )
+            left.leave(after.number, self._mark, account.prices, self._paused, account.rare_left_ns)
         self._tail = self._ending
         self._state = self.tally.of(after)
         if self._suspended:
@@ -302,6 +303,7 @@ class Counter(Counted):
         self._tail &= state is not self._state
         account, sampling = self._account, state.sampling
         steps, lasting = state.phase.steps - state.since, state.lasting_step is not None
+        state.judge_block(steps)
         self._end_block(state)
         if sampling.counts_last:
             sampling.end_last(0.0 if self._paused else state.block_cost_ns)
