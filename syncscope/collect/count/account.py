@@ -177,7 +177,7 @@ class Account:
 
     @property
     def is_over(self) -> bool:
-        """Whether more was spent than is allowed, with the calls that passed: these do not look at the ``limit``."""
+        """Whether more was spent than is allowed, with the calls that passed: few of these look at the ``limit``."""
         prices = self.prices
         spent = self.warnings * prices.warning + self.calls * prices.call + self.passed * prices.passed
         return spent > self.limit * prices.warning

@@ -221,9 +221,8 @@ class Counter(Counted):
         self._apply(self._state)
 
     def tick(self) -> None:
-        """Go on where counting had to stop because it cost too much, also in a step without an end, stop where it has
-        come to, and count the rest of a step that lasts from one call to the next: it is a rare one. From any thread.
-        """
+        """Go on where counting had to stop because it cost too much, also in a step without an end, and count the rest
+        of a step that lasts from one call to the next: it is a rare one. From any thread."""
         if not self._opened or self._suspended or (not self._account.on and in_operator()):
             return
         state, before_ns = self._state, self._ticked_ns
@@ -240,9 +239,6 @@ class Counter(Counted):
                 self._bins.add(self._mark, state.phase.number, steps=step - state.since)
                 state.begin_lasting(step, self._mark - before_ns)
                 self._tracker.tell_next()
-        elif self._account.on and self._account.is_over:
-            self._over()  # by calls that pass, of which none tells
-            return
         elif not self._paused:
             return
         self._settle()

@@ -221,8 +221,8 @@ class Place:
 
     def _of_visit(self, scale: float) -> float:
         """Waits in a visit that lasted ``scale`` times as long as it was counted. As many as a visit usually has are
-        its own: what comes once in each is no rate."""
-        usual = self.weighted / self.steps if self.steps else 0.0
+        its own: what comes once in each, or once at all, is no rate."""
+        usual = max(self.weighted / self.steps, 1.0) if self.steps else 1.0
         if self.now >= usual:
             return usual + (self.now - usual) * scale
         return min(self.now * scale, usual)

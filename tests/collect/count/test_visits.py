@@ -119,3 +119,19 @@ def test_a_visit_tells_of_a_line_no_more_than_its_time_does_nor_than_visits_usua
         assert each.estimate is not None
         assert each.estimate == pytest.approx(100, rel=0.03)
         assert abs(each.estimate - 100) <= 2 * each.variance**0.5 <= 60
+
+
+def test_what_waits_once_is_no_rate() -> None:
+    """A model is moved before the first phase, data are prepared, and counting that comes to cost too much ends."""
+    with running(lambda: 0.5) as run:
+        reads_loss()
+        for number in range(100):
+            if number == 50:
+                spend_all(run)
+                run.counter._over()
+            takes_features()
+            run.now += 5 * MS
+        run.counter.close()
+        moved, prepared = sorted(run.counter.waits(), key=lambda each: each.count)
+    assert (moved.count, moved.estimate) == (1, 1.0)
+    assert prepared.estimate == pytest.approx(100, rel=0.03)
