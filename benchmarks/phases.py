@@ -107,7 +107,7 @@ PROGRAMS = {
     "call of a module": (call, 1),
     "three functions below": (call_below, 1),
     "inner call": (inner, 1),
-    "optimiser's step": (optimizer_step, 1),
+    "optimizer's step": (optimizer_step, 1),
     "batch and call": (loader_next, 2),
     "batch, call and step": (training, 3),
 }

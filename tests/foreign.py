@@ -61,7 +61,7 @@ class Plain:
             self.steps.remove(max(self.steps))  # from the last step() to the profiler's end
         self.source = "profiler" if self.steps else "none"
         ends = sorted(span(e)[1] for e in marks if e["name"].startswith("Optimizer.step#"))
-        if not self.steps and len(ends) > 2:  # of one optimiser
+        if not self.steps and len(ends) > 2:  # of one optimizer
             self.steps, self.source = list(pairwise(ends)), "optimizer"
 
     @cached_property

@@ -122,3 +122,10 @@ def test_every_promise_is_held_by_a_test_and_its_programs() -> None:
         named = re.findall(r"`(\w+)`", tests)
         assert named and all(f"def {name}(" in source for name in named), tests
         assert set(re.findall(r"`(\w+)`", used)) <= programs, used
+
+
+def test_an_optimizer_is_spelled_as_in_pytorch() -> None:
+    pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("docs/*.json"), *ROOT.glob("syncscope/**/*.json")]
+    said = {page.name: page.read_text(encoding="utf-8") for page in pages}
+    said |= {rule.code: " ".join(entry.sentence for entry in rule.advice) + rule.doc for rule in rules.RULES}
+    assert [where for where, text in said.items() if re.search("optimiser", text, re.IGNORECASE)] == []

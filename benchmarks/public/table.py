@@ -702,7 +702,7 @@ PROGRAMS = (
     Program("cleanrl-dqn", "a policy's steps, an update every tenth", "vwxyzjn/cleanrl",
             "cleanrl/dqn.py --total-timesteps 6000 --learning-starts 1000 --buffer-size 5000",
             environment={"PYTHONPATH": "."}),
-    Program("cleanrl-sac", "a policy's steps, several optimisers", "vwxyzjn/cleanrl",
+    Program("cleanrl-sac", "a policy's steps, several optimizers", "vwxyzjn/cleanrl",
             "cleanrl/sac_continuous_action.py --env-id MountainCarContinuous-v0 --total-timesteps 950"
             " --learning-starts 200 --buffer-size 5000", environment={"PYTHONPATH": "."}),
     Program("drl-ppo", "rollouts, updates, evaluation", "XinJingHao/DRL-Pytorch",

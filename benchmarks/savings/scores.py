@@ -73,7 +73,7 @@ DISTURBED = (
     "tf32_checks.few",
 )  # fmt: skip
 """Fresh pairs beside whose timing the process before was still at work on the GPU: blocks of the same version took up
-to 2.2 times as long, for seconds. One that had made no optimiser went on for ten seconds after its recording.
+to 2.2 times as long, for seconds. One that had made no optimizer went on for ten seconds after its recording.
 ``record`` now waits for the end of each."""
 GREAT = 0.04
 """Savings above this share of the step are scored by themselves, too."""

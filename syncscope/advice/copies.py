@@ -192,7 +192,7 @@ WEIGHTS = "weights"
 
 MOVED_WEIGHTS = Advice(
     WEIGHTS,
-    "The weights are moved once: record later steps. For a faster start make the model on the device (with "
+    "The weights are moved once: later steps do not repeat it. For a faster start make the model on the device (with "
     "torch.device('cuda'): model = Model()), or load its weights there (torch.load(path, map_location='cuda')).",
     before="model = Model().to('cuda')",
     after="""
@@ -200,6 +200,19 @@ MOVED_WEIGHTS = Advice(
         model = Model()
     """,
 )
+
+SAVED = Advice(
+    "torch/serialization.py save",
+    "Saving copies each tensor by itself, and waits for each: bring all of them to the host first with "
+    ".to('cpu', non_blocking=True) and one wait behind the last, and write them in another thread; or save less often.",
+    before="torch.save(model.state_dict(), path)",
+    after="""
+    state = {name: t.to('cpu', non_blocking=True) for name, t in model.state_dict().items()}
+    torch.cuda.current_stream().synchronize()   # one wait for all
+    writer.submit(torch.save, state, path)      # a ThreadPoolExecutor, while training goes on
+    """,
+)
+"""For checkpoints."""
 
 UNCACHED = "uncached"
 """Stands for a program without the caching allocator."""

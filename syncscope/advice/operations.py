@@ -42,7 +42,7 @@ PYTORCH_CODE: Section = (
     ),
     Advice(
         f"torch/amp/grad_scaler.py|{SCALER_STEP}",
-        "Use the optimiser's fused=True, which checks for inf on the device, or bfloat16 without a scaler.",
+        "Use the optimizer's fused=True, which checks for inf on the device, or bfloat16 without a scaler.",
         before="""
         optimizer = AdamW(params)
         scaler.step(optimizer)

@@ -135,7 +135,7 @@ def profile(
 
     syncscope counts every wait of the run, and records windows of its phases: training, evaluation, generation,
     rollouts. In each it skips the first steps (--warmup), times the next without a profiler (--bare), and records the
-    ones after (--steps, --attribution). A step ends at syncscope.step(), or else at the optimiser's step, or else at
+    ones after (--steps, --attribution). A step ends at syncscope.step(), or else at the optimizer's step, or else at
     the call of the outermost module, or else at the turn of a loop. Processes that the program starts are recorded,
     too, once they use CUDA.
 
@@ -223,18 +223,19 @@ def _summary(collector: Collector, request: Request, patience: float) -> bool:
     folder = Path(request.folder)
     wait_for_others(folder, request.run, patience)
     processes = count_processes(folder, request.run)
-    for note in collector.notes:
-        if collector.path is not None:
-            say(f"note: {note}")
-        elif processes == 0:
-            say(f"error: nothing was recorded: {note}")
     if processes == 0:
+        for note in collector.notes if collector.path is None else ():
+            say(f"error: nothing was recorded: {note}")
         return False
     try:
         report = write_reports(folder, request.run, request.inherited[1] or 1)
     except Exception as error:  # the program's status must not depend on its recording
         say(f"error: the reports could not be written ({type(error).__name__}: {error})")
         report = None
+    told = {warning for info in report.traces for warning in info.warnings} if report else set()
+    for note in collector.notes if collector.path is not None else ():
+        if note not in told:
+            say(f"note: {note}")
     missed = describe_missed_phase(report, request.plan.phase) if report and request.plan.phase else None
     if missed is not None:
         say(f"note: {missed}")

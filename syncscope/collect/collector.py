@@ -301,7 +301,7 @@ class Collector:
             return "The program never imported torch."
         if not self._count.began:
             return "The program never used CUDA."
-        unseen = "No step was seen, and no wait: no optimiser stepped, and no module was called twice."
+        unseen = "No step was seen, and no wait: no optimizer stepped, and no module was called twice."
         advice = "Call syncscope.step() at the end of each step, or record by time with --seconds."
         return f"{unseen} {advice}"
 

@@ -15,6 +15,9 @@ from syncscope.collect.tracefile import NO_EVENTS, TraceFile
 from syncscope.schema.counting import RecordedRun
 from syncscope.schema.recording import Recording
 
+MOST_BYTES = 8_000_000
+"""Of what windows of phases besides the main file's recorded, compressed: so much is copied with each state."""
+
 
 @dataclass
 class _Kept:
@@ -97,7 +100,8 @@ class Recordings:
                     kept.recording = improved(kept.recording)
 
     def write_state(self, without_windows: Callable[[], Recording]) -> None:
-        """Write the run as it stands into the main file."""
+        """Write the run as it stands into the main file, and into those of phases as far as they are small: the phase
+        of each is told by what is in it, also where the program is killed."""
         with self._lock:
             if self._main is None:
                 self._main = _Kept(TraceFile(self._path_of(None)), without_windows())
@@ -108,6 +112,11 @@ class Recordings:
                     raise
             else:
                 self._update(self._main)
+            left = MOST_BYTES
+            for kept in sorted(self._others, key=lambda kept: kept.file.size):
+                left -= kept.file.size
+                if left >= 0:
+                    self._update(kept)
             self._follow_rank()
 
     def finish(self, rank: Callable[[Phase], float]) -> None:

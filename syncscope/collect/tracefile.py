@@ -60,7 +60,7 @@ class TraceFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._begin = self._size = 0
+        self._begin = self.size = 0
         """Where the compressed export begins in the file, and its bytes; 0 until it was written."""
         self._checksum = self._length = 0
         """Of the export."""
@@ -68,7 +68,7 @@ class TraceFile:
     @property
     def written(self) -> bool:
         """Whether the file is there."""
-        return self._size > 0
+        return self.size > 0
 
     def write(self, exported: bytes, recording: Recording) -> None:
         """Write the file with ``exported``, a chrome trace with an object at its root, and our key in it.
@@ -85,7 +85,7 @@ class TraceFile:
 
         Raises ``OSError`` where the file is gone or cannot be written.
         """
-        self._write(self._export(), self._size, self._checksum, self._length, recording)
+        self._write(self._export(), self.size, self._checksum, self._length, recording)
 
     def move(self, path: Path) -> None:
         """Give the file another name. Raises ``OSError``."""
@@ -94,7 +94,7 @@ class TraceFile:
         self.path = path
 
     def _export(self) -> Iterator[bytes]:
-        left = self._size
+        left = self.size
         with self.path.open("rb") as file:
             file.seek(self._begin)
             while left and (piece := file.read(min(left, PIECE))):
@@ -111,7 +111,7 @@ class TraceFile:
         header = _header(recording)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(self.path, itertools.chain([header], export, [end]))
-        self._begin, self._size, self._checksum, self._length = len(header), size, checksum, length
+        self._begin, self.size, self._checksum, self._length = len(header), size, checksum, length
 
 
 def read_head(path: Path) -> Head | None:

@@ -109,7 +109,7 @@ def _last_of_turns(timeline: Timeline, program: Program, step: int) -> list[int]
 
 def _kind(stamp: BareStamp) -> str | None:
     """The kind of event that recorded steps have in place of a stamp: PyTorch's warning of a wait, or an entry point of
-    its name. They have none of modules and optimisers."""
+    its name. They have none of modules and optimizers."""
     if stamp.event == "wait":
         return "call" if stamp.name else "warning"
     return "call" if stamp.event == "loader" else None

@@ -13,6 +13,8 @@ from syncscope.schema.report import TraceInfo
 
 ENGINE, LIBRARY = ("_engine_run_backward", "run_backward"), "<"
 """The functions of PyTorch from which a backward pass runs, and how files of libraries begin."""
+MOST_OF_IT = 0.5
+"""Share of the host work at whose ends a reader begins to look."""
 MUCH = 0.05
 """Of the step: what blocks the host or is exposed for longer is seen by whoever looks at the trace."""
 
@@ -185,6 +187,28 @@ def format_place(finding: Finding) -> str:
 def format_location(frame: Frame) -> str:
     """``train.py:21``, as it stands in the report: not escaped."""
     return frame.file if frame.line is None else f"{frame.file}:{frame.line}"
+
+
+def name_work_ends(finding: Finding) -> list[str]:
+    """The lines of the copies at which most of the host work ends that nothing names: the fewest that stand for half
+    of it; not escaped."""
+    named, share = [], 0.0
+    for end in finding.work_ends_at:
+        if share < MOST_OF_IT:
+            named.append(format_location(end.site))
+            share += end.share
+    return named
+
+
+def describe_work_ends(finding: Finding) -> list[str]:
+    """``93 % of the host work ends at the copy of serve.py:33, 4 % at that of serve.py:40``, as one sentence; none
+    where it is not known."""
+    ends = [(format_location(end.site), percent(end.share, 1.0)) for end in finding.work_ends_at]
+    if not ends:
+        return []
+    (first, share), *others = ends
+    said = "".join(f", {part} at that of {line}" for line, part in others)
+    return [f"{share} of the host work ends at the copy of {first}{said}"]
 
 
 def shorten_expression(expression: str, most: int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from syncscope.report.finding_phrases import format_location, shorten_expression
+from syncscope.report.finding_phrases import format_location, name_work_ends, shorten_expression
 from syncscope.report.impact import measure_gain
 from syncscope.report.numbers import percent
 from syncscope.schema.findings import RACES, Finding
@@ -40,10 +40,11 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 
 def describe_change(finding: Finding, info: TraceInfo, *, with_gain: bool) -> Change:
     """Where the change that fixes a finding is and what it is, ``with_gain`` with what it saves of the step alone."""
-    site = finding.site
+    ends = name_work_ends(finding)
+    site = finding.site if not ends else finding.work_ends_at[0].site if len(ends) == 1 else None
     gain = measure_gain(finding, info) if with_gain and not finding.rule.startswith(RACES) else None
     return Change(
-        place=describe_place(finding),
+        place=f"host work before {' and '.join(ends)}" if ends else describe_place(finding),
         expression=shorten_expression(site.expression, MOST_SIGNS) if site is not None and site.expression else None,
         gain=f"{LEADS[gain.kind]}−{percent(gain.ms, gain.step_ms)}" if gain is not None and gain.step_ms else None,
         fix=shorten_fix(finding.fix),

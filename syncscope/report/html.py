@@ -127,7 +127,8 @@ def _savings(report: Report, trace: int) -> Saving | None:
     if not rows or not step:
         return None
     whole = "step" if name_whole(report.traces[trace]) == "step" else "trace"
-    lead = f"The {whole} without the profiler: as it is, and with each change. Hatched: the time that the change saves."
+    which = "recorded step" if whole == "step" and report.traces[trace].run is not None else whole
+    lead = f"The {which} without the profiler: as it is, and with each change. Hatched: the time that the change saves."
     if any(row.low_ms is not None for row in rows):
         lead += f" Thin line: where the {whole} is expected to end."
     figure = draw_savings(rows, step, on_page, first=f"the {whole} as it is")

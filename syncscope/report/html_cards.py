@@ -9,11 +9,23 @@ import msgspec
 
 from syncscope.report.card_phases import describe_phase
 from syncscope.report.cards import Card, choose_findings, make_cards
+from syncscope.report.families import find_family
 from syncscope.report.hand_over import Sources, write_markdown, write_prompt
+from syncscope.report.joint import explain_joint
 from syncscope.report.picture.lanes import Lanes
 from syncscope.report.picture.of_trace import find_picture
-from syncscope.report.prominence import KINDS, find_kind, is_unseen
+from syncscope.report.prominence import KINDS, Kind, find_kind, is_unseen
 from syncscope.schema.report import Report
+
+LEAST_FAMILY = 3
+"""Cards that are one change are folded into one from so many on."""
+HEADINGS: dict[Kind, str] = {
+    "whole": "",
+    "outside": "Outside of the steps or in few of them: saving not known",
+    "small": "Each saves under 1 %",
+}
+
+JOINT = "Each saves under 1 % alone, all of them together more: a wait that is left holds the host as well"
 
 
 class CardView(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,6 +39,10 @@ class CardView(msgspec.Struct, frozen=True, kw_only=True):
     """Of a line in several phases each with what it does there; the first is the one that is shown."""
     sums_up: bool
     """Whether it only sums up what other cards are about."""
+    heading: str
+    """What it and the cards after it with the same heading have in common; ``""`` for those at the top."""
+    follows: bool
+    """Whether it is the same change as the card before it, at another line of the file, and is folded behind that."""
     markdown: str
     prompt: str
 
@@ -37,9 +53,11 @@ def view_cards(report: Report, lanes: Sequence[Lanes]) -> tuple[CardView, ...]:
     number = {id(finding): place for place, finding in enumerate(report.findings)}
     chosen = {id(finding) for finding in choose_findings(report)}
     taken: Counter[str] = Counter()
+    cards = make_cards(report.findings)
+    families = _number_families(cards, report)
     views: list[tuple[tuple[object, ...], CardView]] = []
-    for card in make_cards(report.findings):
-        lead = card.lead
+    for place, card in enumerate(cards):
+        lead, first = card.lead, families.get(place, place)
         taken[lead.fingerprint] += 1
         again = f"-{taken[lead.fingerprint]}" if taken[lead.fingerprint] > 1 else ""
         picture = find_picture(report.traces[lead.trace], lanes)
@@ -49,11 +67,32 @@ def view_cards(report: Report, lanes: Sequence[Lanes]) -> tuple[CardView, ...]:
             groups=tuple(tuple(number[id(finding)] for finding in group) for group in card.groups),
             phases=tuple((one.phase or "", describe_phase(one, report)) for one in (lead, *card.others) if card.others),
             sums_up=_sums_up(card, chosen),
+            heading=_heading(card, report, sums_up=_sums_up(card, chosen)),
+            follows=first != place,
             markdown=write_markdown(card, report, known),
             prompt=write_prompt(card, report, known),
         )
-        views.append(((view.sums_up, *_rank(card, report)), view))
+        views.append(((view.sums_up, *_rank(card, report), first), view))
     return tuple(view for _, view in sorted(views, key=lambda pair: pair[0]))
+
+
+def _number_families(cards: Sequence[Card], report: Report) -> dict[int, int]:
+    """For each card of a family (numbered as in ``cards``) the first of it. Two cards are not worth folding."""
+    members: dict[object, list[int]] = {}
+    for number, card in enumerate(cards):
+        family = find_family(card, report)
+        if family is not None:
+            members.setdefault(family, []).append(number)
+    return {number: mine[0] for mine in members.values() if len(mine) >= LEAST_FAMILY for number in mine}
+
+
+def _heading(card: Card, report: Report, *, sums_up: bool) -> str:
+    if sums_up:
+        return "Sums up the cards above"
+    if card.lead.status != "unexpected":
+        return "Expected, or in the baseline"
+    kind = find_kind(card, report)
+    return JOINT if kind == "small" and explain_joint(report) else HEADINGS[kind]
 
 
 def _rank(card: Card, report: Report) -> tuple[bool, int, bool]:

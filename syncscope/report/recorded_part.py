@@ -11,12 +11,21 @@ from syncscope.report.numbers import count, seconds
 from syncscope.report.run_phrases import describe_recorded, describe_share
 from syncscope.report.runs import find_phase, group_processes, is_counted_only
 from syncscope.report.trace_phrases import label_processes
+from syncscope.schema.counting import PhaseKind
 from syncscope.schema.report import Report, TraceInfo
 from syncscope.schema.run import Run
 
 UNKNOWN = "share of the program is not known"
 MOST_PHASES = 3
 """Recorded phases that are named."""
+MUCH = 0.25
+"""Share of the run from which a phase that was not recorded is named."""
+WHERE: dict[PhaseKind, str] = {
+    "start": "before the first step",
+    "epoch end": "after the end of an epoch, outside of the steps",
+    "checkpoint": "in checkpoints",
+}
+"""Where the phases without steps are."""
 
 
 def describe_part(report: Report, trace: int) -> str:
@@ -60,7 +69,17 @@ def _of_run(run: Run, phases: Sequence[str], info: TraceInfo) -> str:
         )
     left = len(said) - MOST_PHASES
     more = f"; {count(left, 'more phase')}" if left > 0 else ""
-    return f"{'; '.join(said[:MOST_PHASES])}{more}; the run took {seconds(run.seconds)}"
+    return f"{'; '.join(said[:MOST_PHASES])}{more}{_elsewhere(run)}; the run took {seconds(run.seconds)}"
+
+
+def _elsewhere(run: Run) -> str:
+    """The longest phase that no window recorded, where it takes much of the run: nothing that is told of steps shortens
+    it."""
+    longest = max((phase for phase in run.phases if not phase.recorded), key=lambda phase: phase.share, default=None)
+    if longest is None or longest.share < MUCH:
+        return ""
+    where = WHERE.get(longest.kind, f"in {longest.name}")
+    return f"; {describe_share(longest.share)} of it is {where}, which no window recorded"
 
 
 def _each(run: Run, names: Sequence[str]) -> Iterator[str]:
@@ -72,7 +91,8 @@ def _each(run: Run, names: Sequence[str]) -> Iterator[str]:
         told = steps[:1].isdigit()
         which = f"{'steps' if '–' in steps else 'step'} {steps} of {name}" if told else name
         of = f"{count(phase.steps, 'step')}, " if phase.steps else ""
-        yield f"{which} ({of}{describe_share(phase.share)} of the run)"
+        loop = f"{phase.where.split()[0]}; " if phase.kind == "other" and phase.where else ""
+        yield f"{which} ({loop}{of}{describe_share(phase.share)} of the run)"
 
 
 def _phases(report: Report, trace: int) -> list[str]:

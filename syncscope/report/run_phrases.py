@@ -21,6 +21,8 @@ EQUAL = 0.005
 """Rates a step that differ by less are the same number."""
 NEARLY = 1.05
 """Steps to an occurrence below which it is nearly every step."""
+IN_FEW, TOGETHER = 0.05, 2
+"""What occurs in a smaller share of the steps than the first, and in each of these so often, is told by these steps."""
 SELDOM, ONCE = 0.5, 0.1
 """A sampled rate below the first is told in steps; one that differs from 1 by less than the second is once a step."""
 MOST_DIFFERENCES = 3
@@ -78,14 +80,13 @@ def _counted_part(phase: Phase) -> str:
 
 
 def describe_caveats(run: Run) -> list[str]:
-    """What must be known of a run to read its figures; a sentence each, mostly none."""
+    """What must be known of a run to read its figures; a sentence each, mostly none. That other processes used the
+    device is a warning of its traces."""
     caveats = []
     if not run.complete:
         caveats.append(f"Killed or still running after {seconds(run.seconds)}: this is the state written last.")
     elif run.stopped:
         caveats.append("The program was ended after its windows, as asked: this is not its whole run.")
-    if run.shared_device:
-        caveats.append("Other processes used the GPU: the times are not this program's alone.")
     return caveats
 
 
@@ -205,12 +206,28 @@ def _often(finding: Finding, phase: Phase | None, run: Run | None, brief: bool) 
         return hedge + _each_time(number, phase.times, TIMES[phase.kind])
     if rate is None or (phase is not None and not phase.steps):
         return hedge + ("once" if number == 1 else f"{number} times")
+    in_few = _in_few_steps(finding, phase)
+    if one_in > 1 and in_few is not None:
+        return hedge + in_few
     if one_in > 1:
         return _sampled_briefly(rate, low, high) if brief else _sampled(rate, low, high, one_in)
     steps = phase.steps if phase is not None else None
     if number is None or steps is None:
         return _rate(rate)
-    return _counted(number, rate, steps, finding.run_steps, _epochs(run))
+    return _counted(number, rate, steps, finding.run_steps, _epochs(run), in_few)
+
+
+def _in_few_steps(finding: Finding, phase: Phase | None) -> str | None:
+    """``610 times, in 2 of 154 counted steps``, of what occurs several times in each of a few steps: a mean rate would
+    say that it does in all of them. ``None`` of anything else."""
+    number, having = finding.occurrences, finding.run_steps_with
+    counted = phase.counted_steps if phase is not None else 0
+    if phase is None or number is None or not having or having >= IN_FEW * counted:
+        return None
+    if number * counted < TOGETHER * having * phase.steps:
+        return None
+    which = "" if counted == phase.steps else "counted "
+    return f"{number:,} times, in {having} of {counted:,} {which}steps"
 
 
 def _epochs(run: Run | None) -> int | None:
@@ -228,13 +245,17 @@ def _each_time(number: int, times: int, one: str) -> str:
     return "once" if number == 1 else f"{number} times"
 
 
-def _counted(number: int, rate: float, steps: int, where: tuple[int, int] | None, epochs: int | None) -> str:
+def _counted(
+    number: int, rate: float, steps: int, where: tuple[int, int] | None, epochs: int | None, in_few: str | None
+) -> str:
     """How often, where every step was counted."""
     if number == 1:
         return "once" if where is None else f"once, in step {where[0]}"
     if where is not None and steps > 1 and 2 * (where[1] - where[0] + 1) <= steps:
         inside = f"in step {where[0]}" if where[0] == where[1] else f"in steps {where[0]}–{where[1]}"
         return f"{number} times, {inside}"
+    if in_few is not None:
+        return in_few
     if rate > 1 - EQUAL:
         return _rate(rate)
     if number < FEW and number != epochs:

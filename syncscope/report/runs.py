@@ -102,4 +102,6 @@ def is_seldom(finding: Finding, traces: Sequence[TraceInfo]) -> bool:
         return False
     often, phase = finding.run_per_step, phase_of(finding, traces)
     uncounted = phase is not None and phase.steps > 0 and not phase.counted_steps
-    return is_outside_steps(finding, traces) or uncounted or (often is not None and often < SELDOM)
+    having = finding.run_steps_with
+    in_few = phase is not None and having is not None and having < SELDOM * phase.counted_steps
+    return is_outside_steps(finding, traces) or uncounted or in_few or (often is not None and often < SELDOM)

@@ -76,7 +76,7 @@ def render(report: Report, console: Console, view: View = WHOLE) -> None:
     if view.verbose:
         _not_checked(report.not_checked, report.traces, console)
     else:
-        _not_checked_shortly(report.not_checked, console)
+        _not_checked_shortly(report, console)
 
 
 def render_verdict(verdict: Verdict, report: Report, console: Console, view: View = WHOLE) -> None:
@@ -193,10 +193,13 @@ def _not_checked(entries: Iterable[NotChecked], traces: Sequence[TraceInfo], con
         _line(console, text, hang=INDENT)
 
 
-def _not_checked_shortly(entries: Iterable[NotChecked], console: Console) -> None:
+def _not_checked_shortly(report: Report, console: Console) -> None:
     """Name the rules that could not be checked on some trace though it may have what they look for, without the
-    reasons."""
-    rules = sorted({terminal(entry.rule) for entry in entries if not entry.partial and not entry.needless})
-    if rules:
-        text = Text.assemble(("not checked ", "bold yellow"), join_codes(rules), (" (--verbose says why)", "dim"))
-        _line(console, text, hang=INDENT)
+    reasons. Of those that found something nonetheless not all was seen."""
+    rules = {terminal(entry.rule) for entry in report.not_checked if not entry.partial and not entry.needless}
+    in_part = rules & {terminal(finding.rule) for finding in report.findings}
+    labels = (("not checked ", "bold yellow"), rules - in_part), (("checked in part ", "yellow"), in_part)
+    parts = [Text.assemble(label, join_codes(sorted(codes))) for label, codes in labels if codes]
+    if parts:
+        text = Text(" · ").join(parts)
+        _line(console, text.append(" (--verbose says why)", style="dim"), hang=INDENT)

@@ -10,15 +10,18 @@ from rich.text import Text
 from syncscope.report.card_phases import describe_other_phases, describe_traces, name_other_phases
 from syncscope.report.cards import Card
 from syncscope.report.escape import terminal
+from syncscope.report.families import find_family, list_lines
 from syncscope.report.finding_phrases import (
     describe_much,
     describe_occurrences,
     describe_often,
+    describe_work_ends,
     format_location,
     shorten_expression,
     tells_more,
 )
 from syncscope.report.impact import Impact, Level, describe_impact
+from syncscope.report.joint import explain_joint
 from syncscope.report.numbers import count, size
 from syncscope.report.prominence import Kind, find_kind, is_unseen
 from syncscope.report.run_phrases import describe_source
@@ -39,11 +42,14 @@ HEADINGS: dict[Kind, str] = {
     "outside": "outside of the steps or in few of them, saving not known:",
     "small": "each saves under 1 %:",
 }
+JOINT = "each saves under 1 % alone, all of them together more:"
 INDENT = 2
 LONG_PLACE, LONG_EXPRESSION = 30, 44
 """Characters from which a place in one line loses its folders, and after which an expression is cut."""
 LONG_FIX = 60
 """Characters after which a fix that a card above has told is not told again."""
+MOST_LINES = 6
+"""Lines of a file that are named behind the first."""
 MOST_BRIEF = {"whole": 10, "outside": 4, "small": 6}
 """Findings that have a line each, of those that have no card."""
 
@@ -65,6 +71,7 @@ def show_cards(cards: Sequence[Card], report: Report, console: Console, view: Vi
     rest = [card for card in whole if id(card) not in full]
     _briefly(rest, "also:", report, console, MOST_BRIEF["whole"])
     for kind, heading in HEADINGS.items():
+        heading = JOINT if kind == "small" and explain_joint(report) else heading
         _briefly([card for card in kept if kinds[id(card)] == kind], heading, report, console, MOST_BRIEF[kind])
     if len(kept) < len(cards):
         line(console, Text(f"… and {count(len(cards) - len(kept), 'more finding')} (--top {view.top})", style="dim"))
@@ -72,14 +79,15 @@ def show_cards(cards: Sequence[Card], report: Report, console: Console, view: Vi
 
 
 def _briefly(cards: Sequence[Card], heading: str, report: Report, console: Console, most: int) -> None:
-    """A line for each card, and one for those that differ by nothing but the line of a library."""
+    """A line for each card, and one for those that are one change, or differ by nothing but the line of a library."""
     if not cards:
         return
     line(console, Text(heading, style="dim"))
     alike: dict[object, list[Card]] = {}
     for card in cards:
-        finding = card.lead
-        alike.setdefault((card.tags, finding.site or id(card), finding.phase, finding.trace), []).append(card)
+        finding, family = card.lead, find_family(card, report)
+        own = (card.tags, finding.site or id(card), finding.phase, finding.trace)
+        alike.setdefault(own if family is None else family, []).append(card)
     for same in list(alike.values())[:most]:
         line(console, _brief_line(same, report), INDENT, hang=INDENT)
     if len(alike) > most:
@@ -97,7 +105,9 @@ def _brief_line(cards: Sequence[Card], report: Report) -> Text:
     told = not lead or impact.level == "unknown"
     much = describe_much(finding, report.traces) if told and finding.per_step != 0 else []
     often = describe_often(finding, report.traces, brief=True) or _idle(finding, report)
-    others = [f"{count(len(cards) - 1, 'more such wait')} inside of it"] if len(cards) > 1 else []
+    inside = [one for one in cards[1:] if one.lead.site == finding.site]
+    others = [f"{count(len(inside), 'more such wait')} inside of it"] if inside else []
+    others += _same_elsewhere([one for one in cards[1:] if one.lead.site != finding.site], finding)
     others += [text for text in (name_other_phases(card),) if text]
     facts = [*source, *often, *much, *others, *describe_traces(card, report, shown=bool(much))]
     where = _without_line(finding) if finding.site is None else _short(format_location(finding.site))
@@ -106,6 +116,23 @@ def _brief_line(cards: Sequence[Card], report: Report) -> Text:
     if finding.site is not None and finding.site.expression:
         text.append(f"  {terminal(shorten_expression(finding.site.expression, LONG_EXPRESSION))}", style="cyan")
     return text.append(f"  {terminal(' · '.join(filter(None, facts)))}", style="dim")
+
+
+def _same_elsewhere(cards: Sequence[Card], finding: Finding) -> list[str]:
+    """The other lines of a file at which the same change is to be made."""
+    line = finding.site.line if finding.site is not None else None
+    numbers = [str(number) for number in list_lines(cards, line)]
+    if not cards:
+        return []
+    if not numbers:
+        return [f"{count(len(cards), 'more such wait')} at this line"]
+    more = len(numbers) - MOST_LINES
+    last = f"{more} more" if more > 1 else None
+    shown = numbers[:MOST_LINES] if last else numbers
+    *before, end = [*shown, last] if last else shown
+    lines = "lines" if len(numbers) > 1 else "line"
+    lead = f"{', '.join(before)} and " if before else ""
+    return [f"same fix at {lines} {lead}{end}"]
 
 
 def _idle(finding: Finding, report: Report) -> list[str]:
@@ -155,7 +182,7 @@ def _card(
         line(console, Text(terminal(" · ".join(filter(None, facts))), style="dim"), INDENT, hang=INDENT)
     if others := describe_other_phases(card, report):
         line(console, Text(terminal(others), style="dim"), INDENT, hang=INDENT)
-    causes_said = describe_causes(finding, report)
+    causes_said = [*describe_causes(finding, report), *([] if view.verbose else describe_work_ends(finding))]
     if view.verbose or not causes_said:  # the causes say the same, with what each is worth
         line(console, Text(terminal(finding.message)), INDENT)
     for causes in causes_said:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from syncscope.report.cards import choose_findings, make_cards
 from syncscope.report.finding_phrases import group_alike
+from syncscope.report.joint import explain_joint
 from syncscope.report.numbers import count
 from syncscope.report.worth_phrases import describe_all
 from syncscope.schema.findings import Finding
@@ -27,7 +28,9 @@ def summarize_report(report: Report) -> str:
             facts.append(f"{number} {ending}")
     step = "a recorded step" if all(info.steps.count for info in report.traces) else "in all"
     if places > 1:
-        facts += [f"all fixed together: {saving}" for saving in describe_all(report, step)]
+        joint = explain_joint(report)
+        more = f"; {joint}" if joint else ""
+        facts += [f"all fixed together: {saving}{more}" for saving in describe_all(report, step)]
     if report.unread:
         facts.append(f"{count(len(report.unread), 'trace')} not read")
     return " · ".join(facts)

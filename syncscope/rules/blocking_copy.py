@@ -13,6 +13,7 @@ from syncscope.advice import (
     LAST_TO_HOST,
     MADE_ON_DEVICE,
     MOVED_WEIGHTS,
+    SAVED,
     SMALL_TO_DEVICE,
     VALUES_TO_HOST,
     Advice,
@@ -64,6 +65,7 @@ class BlockingCopy(WaitRule):
     question = Intervention.COPY_ASYNCHRONOUSLY
     advice = (
         LAST_TO_HOST,
+        SAVED,
         *BY_OP,
         VALUES_TO_HOST,
         MADE_ON_DEVICE,

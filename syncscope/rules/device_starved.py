@@ -8,7 +8,7 @@ from syncscope.rules.base.culprits import Culprit, find_culprits, find_slowest_l
 from syncscope.rules.base.ended_by_copies import find_copies_after_work
 from syncscope.rules.base.idle_advice import ADVICE
 from syncscope.rules.base.idle_causes import find_idle_causes
-from syncscope.rules.base.idle_circumstances import name_circumstances, name_host_work
+from syncscope.rules.base.idle_circumstances import BEFORE_COPIES, name_circumstances, name_host_work
 from syncscope.rules.base.idle_places import find_idle_place
 from syncscope.rules.base.late_begins import LATE, is_mostly_late, tell_late
 from syncscope.rules.base.pauses import tell_of_pauses
@@ -30,6 +30,9 @@ ONCE = "warm-up"
 
 HOSTS = ("host work", "launching", "host collective", "host idle", "data loading", "pageable copy")
 """Causes of idle time that are what the host does meanwhile, so that the function is the answer."""
+
+SAMPLED_CAUSES = ("host work", "data loading")
+"""Causes for which the fix says which lines share what the host does, where it was sampled."""
 
 LEAST_SHARE = 0.1
 """The device counts as starved if it is idle for at least this share of the span."""
@@ -189,11 +192,13 @@ class DeviceStarved(RankRule):
         main, sums_up, longest = main_cause(found), is_summed_up(found), next(iter(causes), "unknown")
         first = longest if main is None or sums_up else main.cause
         of_host = name_host_work(timeline) if first == "host work" else []
-        lines = name_sampled_lines(timeline, first) if first == "host work" else []
+        lines = name_sampled_lines(timeline, first) if first in SAMPLED_CAUSES else []
         entry = self.choose_advice(*shared, *name_circumstances(timeline), *of_host, *recorded, *first.split())
         said = "" if first == longest or timeline.processes_on_device else _about(first, named)
+        ended = find_copies_after_work(timeline) if BEFORE_COPIES in of_host else None
         return msgspec.structs.replace(
             found,
+            work_ends_at=ended.lines if ended else (),
             sums_up=sums_up,
             fix=_with_lines(entry.sentence, lines),
             asks_for_more=entry.asks_for_more,

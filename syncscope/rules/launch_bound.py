@@ -94,7 +94,7 @@ class LaunchBound(RankRule):
         Advice(
             SHARDED,
             "Launch fewer and larger kernels: compile each block before it is sharded (torch.compile(block)), use "
-            "fused optimisers, larger batches. FSDP fetches the weights of a block to another address each time, so a "
+            "fused optimizers, larger batches. FSDP fetches the weights of a block to another address each time, so a "
             "CUDA graph can hold neither the blocks nor the step.",
         ),
         Advice(
@@ -113,11 +113,11 @@ class LaunchBound(RankRule):
             "repeated",
             "Replay the launches as a CUDA graph (torch.compile(mode='reduce-overhead'), "
             "torch.cuda.make_graphed_callables), or launch fewer and larger kernels: torch.compile, foreach or fused "
-            "optimisers, larger batches.",
+            "optimizers, larger batches.",
         ),
         Advice(
             "",
-            "Launch fewer and larger kernels: torch.compile, foreach or fused optimisers, larger batches. For CUDA "
+            "Launch fewer and larger kernels: torch.compile, foreach or fused optimizers, larger batches. For CUDA "
             "graphs, take waits, host copies and changing shapes out of the step first.",
         ),
     )
@@ -247,7 +247,10 @@ def _graphs(launching: Launching, steps: int) -> str:
         return "the trace holds too few steps to tell whether they repeat"
     if 2 * launching.replayable < steps:
         return "no stretch of them is the same in every step, which a CUDA graph needs"
-    return f"CUDA graphs would take away {launching.replayable / steps:,.0f} of them"
+    saved = f"{launching.replayable / steps:,.0f}"
+    if not launching.repeats:
+        return f"as the program is, CUDA graphs could take the place of only {saved} of these launches"
+    return f"CUDA graphs would take away {saved} of them"
 
 
 def _waiting_ms(timeline: Timeline) -> float:

@@ -13,6 +13,7 @@ from syncscope.advice import (
     MOVED_WEIGHTS,
     NO_BATCH,
     READ,
+    SAVED,
     SMALL_TO_DEVICE,
     VALUES_TO_HOST,
     WEIGHTS,
@@ -85,6 +86,7 @@ class PageableCopy(RankRule):
     advice = (
         LAST_TO_HOST,
         *(replace(one, when=f"{WAITED} {one.when}") for one in BlockingCopy.advice if one is not LAST_TO_HOST),
+        SAVED,
         *BY_OP,
         replace(READ, when=READS_VALUE),
         VALUES_TO_HOST,

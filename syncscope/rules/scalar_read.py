@@ -18,7 +18,7 @@ from syncscope.advice import (
 from syncscope.rules.base.groups import MANY, Group
 from syncscope.rules.base.in_a_row import are_in_a_row
 from syncscope.rules.base.occurrences import Occurrences, to_objects
-from syncscope.rules.base.program import only_infers
+from syncscope.rules.base.program import never_trains, only_infers
 from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.wait_rule import WaitRule
 from syncscope.timeline import Timeline
@@ -83,7 +83,7 @@ class ScalarRead(WaitRule):
         yield from super().names(group)
         if (group.steps and len(group.inside) >= MANY * group.steps) or are_in_a_row(group):
             yield READ_MANY
-        if only_infers(group.timeline):
+        if only_infers(group.timeline) or never_trains(group.timeline):
             yield INFERENCE
 
     def message(self, group: Group) -> str:

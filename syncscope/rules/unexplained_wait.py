@@ -43,6 +43,11 @@ class UnexplainedWait(RankRule):
         *BY_OP,
         *LIBRARIES,
         Advice(
+            "[]",
+            "Where the index is a mask, it waits to learn how many values it selects: keep the shape (torch.where, or "
+            "weight by the mask). Where it is on the host, a list or a NumPy array, keep it on the device, moved once.",
+        ),
+        Advice(
             "",
             "Look at what the line does with values on the device: keep them there, copy with non_blocking=True from "
             "and to pinned memory, or do it every so many steps. To see its op, record a window in which it runs.",

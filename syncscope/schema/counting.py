@@ -12,7 +12,7 @@ from syncscope.schema.compiling import RecordedCompiling
 from syncscope.schema.numbers import Number
 
 PhaseKind = Literal["start", "train", "evaluate", "generate", "rollout", "epoch end", "checkpoint", "other"]
-"""What the program does. ``start``: before the first phase. ``train``: steps of an optimiser, or calls of a module in
+"""What the program does. ``start``: before the first phase. ``train``: steps of an optimizer, or calls of a module in
 training. ``evaluate``: calls of a module that is not in training. ``generate``: calls without gradients inside a
 function that generates or samples. ``rollout``: calls without gradients of a module in training. ``epoch end``: from
 the end of a loader of the training, or from an evaluation after its loop, to what follows. ``checkpoint``: inside

@@ -31,14 +31,18 @@ BY_METHOD: dict[str, Chain] = {
         ("all", "any", "isnan", "isinf", "isfinite", "eq", "ne", "gt", "lt", "ge", "le", "logical_and", "logical_or"),
         ("aten::is_nonzero", *READ),
     ),
-    **{name: (f"aten::{name}", *READ) for name in ("equal", "allclose", "one_hot", "bincount")},
+    **{
+        name: (f"aten::{name}", *READ)
+        for name in ("equal", "allclose", "one_hot", "bincount", "masked_fill", "masked_fill_")
+    },
     **{
         name: (f"aten::{name}",)
         for name in ("nonzero", "argwhere", "masked_select", "unique", "unique_consecutive", "repeat_interleave")
     },
 }
 """The ops that a function or method is known to run when it waits, by its name. Those that make truth values wait for
-nothing by themselves, so what waits is the condition that they are used as."""
+nothing by themselves, so what waits is the condition that they are used as; what fills waits where its value is on the
+device."""
 
 _OPERATOR = compile_later(r"(?:\w+\.)*ops\.(\w+)\.(\w+)(?:\.\w+)?")
 """``torch.ops.torchvision.nms``, perhaps with an overload."""

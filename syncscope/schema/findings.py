@@ -90,6 +90,14 @@ class IdleCause(msgspec.Struct, frozen=True, kw_only=True):
     at: Frame | None = None
 
 
+class WorkEnd(msgspec.Struct, frozen=True, kw_only=True):
+    """A line at which work of the host ends that nothing names."""
+
+    site: Site
+    share: float
+    """Of all host work for which the device is idle, from 0 to 1."""
+
+
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """One cause: every occurrence of a rule at one place."""
 
@@ -138,6 +146,9 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """Milliseconds for which the device is idle, of a finding that is about idle time."""
     causes: tuple[IdleCause, ...] = ()
     """Of a finding about idle time: what it is due to, the longest first."""
+    work_ends_at: tuple[WorkEnd, ...] = ()
+    """Of a finding about idle time whose host work nothing names: the copies to the device right before which the host
+    works, that with the most work first. They are where the work ends, not what takes the time."""
     sums_up: bool = False
     """Whether other findings name all that it is about: it only sums them up."""
     asks_for_more: bool = False
@@ -177,6 +188,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """In that phase over the whole run; an estimate where only some steps were counted."""
     run_steps: tuple[int, int] | None = None
     """The first and the last step of the phase, from 0, in which it was counted."""
+    run_steps_with: int | None = None
+    """In how many of the counted steps of the phase it occurs, at most; ``None`` where the phase has no steps."""
     run_stall_ms_per_step: float | None = None
     """Milliseconds blocked a step of that phase over the whole run: measured, where the entry point is wrapped, else as
     long an occurrence as in the recorded steps. Of a copy the whole call is measured, in which the host may convert

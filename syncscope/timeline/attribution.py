@@ -7,14 +7,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from syncscope.schema.expressions import ops_of_expression
+from syncscope.schema.expressions import called_name, ops_of_expression
 from syncscope.schema.recording import Attributed, Recording
-from syncscope.timeline.intervals import Ints
+from syncscope.timeline.intervals import Bools, Ints
 from syncscope.timeline.places import Place
 from syncscope.timeline.row_groups import number_groups, number_in_group
 from syncscope.timeline.tables import Copies, Objects, Table, Waits, objects
 
 Chain = tuple[str, ...]
+
+OF_MASK: Chain = ("aten::nonzero",)
+"""The op that waits where a mask takes a part of a tensor."""
+OF_INDEX: Chain = ("aten::copy_",)
+"""The op that waits where an index of the host, or a value that is written there, takes a part of a tensor."""
+COUNT_BYTES = 4
+"""Bytes of the number of values that are not zero."""
 
 
 class StackedEvents(Table):
@@ -34,6 +41,13 @@ class StackedEvents(Table):
     """Row in ``copies``, −1 for a wait."""
     ops: Objects
     place: Ints
+
+
+def brings_count(copies: Copies) -> Bools:
+    """Which copies (n,) bring how many values are not zero, as ``nonzero`` does: an integer of 32 bits to pinned
+    memory. Other reads of one integer bring 64 bits, and ``.cpu()`` goes to pageable memory."""
+    counts: Bools = (copies.direction == "DtoH") & (copies.memory == "pinned") & (copies.bytes == COUNT_BYTES)
+    return counts
 
 
 def find_stacked(waits: Waits, copies: Copies, places: tuple[Place, ...]) -> StackedEvents:
@@ -70,11 +84,15 @@ def fill_ops(
     """Fill in the ops of waits and copies that the trace lacks, where they are known from elsewhere.
 
     The attribution window has the ops by stack and ordinal in the step. A step that took another path gets the first
-    chain of its stack. A stack that the window never saw gets the ops of its expression.
+    chain of its stack. A stack that the window never saw gets the ops of its expression; a part of a tensor (``x[m]``)
+    that brings a count to the host takes what a mask selects, and one that copies to the device brings its index.
     """
     table = recording.attribution if recording and recording.attribution else ()
     exact = {(seen.stack, seen.ordinal): seen.ops for seen in table}
     anywhere = {seen.stack: seen.ops for seen in reversed(table)}
+    to_device = copies.wait[copies.direction == "HtoD"].tolist()
+    parts = {**dict.fromkeys(to_device, OF_INDEX), **dict.fromkeys(copies.wait[brings_count(copies)].tolist(), OF_MASK)}
+    parts.pop(-1, None)
     wait_ops, copy_ops, known = waits.ops.tolist(), copies.ops.tolist(), waits.ops_known.copy()
     events = find_stacked(waits, copies, places)
     columns = (column.tolist() for column in (events.wait, events.copy, events.stack, events.ordinal, events.place))
@@ -82,6 +100,8 @@ def fill_ops(
         if (wait_ops[wait] or known[wait]) if wait >= 0 else copy_ops[copy]:
             continue
         ops = exact.get((stack, ordinal)) or anywhere.get(stack) or ops_of_expression(places[place].running)
+        if not ops and wait in parts and called_name(places[place].running) == "[]":
+            ops = parts[wait]
         if ops and wait >= 0:
             wait_ops[wait], known[wait] = ops, True
         elif ops:

@@ -15,7 +15,7 @@ VALUE_BYTES = 8
 """A single value has no more bytes than this, but for complex128, which looks like two values."""
 
 SCALER_CHECK = "aten::_amp_foreach_non_finite_check_and_unscale_"
-"""What ``GradScaler`` runs on the gradients. It reads the answer right behind it, before it steps the optimiser."""
+"""What ``GradScaler`` runs on the gradients. It reads the answer right behind it, before it steps the optimizer."""
 
 READ = "aten::item"
 

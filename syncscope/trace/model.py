@@ -171,7 +171,7 @@ class Trace(msgspec.Struct, frozen=True, dict=True):
     """The tables by name. The attributes of these names are the same as frames."""
     step_source: str
     """The recording's own source, ``profiler`` for ``ProfilerStep#`` rows, ``optimizer`` for steps between those of the
-    optimisers, ``server`` for batches that vLLM or SGLang marks, ``kernels`` for what the device repeats, else
+    optimizers, ``server`` for batches that vLLM or SGLang marks, ``kernels`` for what the device repeats, else
     ``none``."""
     devices: tuple[Device, ...] = ()
     rank: int | None = None

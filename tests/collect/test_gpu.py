@@ -404,7 +404,7 @@ for i in range(40):
 
 
 def test_work_of_the_host_in_python_has_a_line(tmp_path: Path) -> None:
-    assert profile(tmp_path, WORKS).returncode == 0
+    assert profile(tmp_path, WORKS, "--steps", "6").returncode == 0
     (found,) = [one for one in report(tmp_path).findings if one.rule == "OVL303"]
     assert found.site is not None and found.site.function in ("busy", "<module>"), found
     assert found.site.line in (8, 9, 10, 16) and "host work" in found.message

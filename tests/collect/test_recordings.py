@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from msgspec import structs
 
+from syncscope.collect import recordings
 from syncscope.collect.files import FileNames
 from syncscope.collect.phases.phase import Phase
 from syncscope.collect.recordings import Recordings
@@ -114,6 +115,27 @@ def test_another_phase_leaves_the_main_file_to_training(process: Process) -> Non
         "trace.json.gz": {"phase": "train", "events": ["of training"], "steps": 2, "main": True},
     }
     assert set(process.recordings.phases) == {evaluation, train}
+
+
+def test_a_state_is_written_into_the_files_of_phases_too(process: Process) -> None:
+    """A process that is killed leaves them as they are then."""
+    process.write_state()
+    process.keep(Phase(1, "evaluate"))
+    before = process.time_in("trace.evaluate.json.gz")
+    process.write_state()
+    assert process.time_in("trace.evaluate.json.gz") > before
+    assert process.files["trace.evaluate.json.gz"]["events"] == ["event"]
+
+
+def test_large_files_of_phases_wait_for_the_end(process: Process, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recordings, "MOST_BYTES", 10)
+    process.write_state()
+    process.keep(Phase(1, "evaluate"))
+    before = process.time_in("trace.evaluate.json.gz")
+    process.write_state()
+    assert process.time_in("trace.evaluate.json.gz") == before
+    process.finish()
+    assert process.files["trace.json.gz"]["phase"] == "evaluate"
 
 
 def test_a_second_training_has_a_file_of_its_own(process: Process) -> None:

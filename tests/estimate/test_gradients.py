@@ -20,7 +20,7 @@ STEPS = 4
 
 def training(*reduces: float, between: float = 0, autograd: int = TID + 1) -> tuple[Timeline, Program]:
     """Steps of 300 µs forward, four kernels of 100 µs backward on the autograd thread, maybe some compute ``between``,
-    all-reduces that last for ``reduces``, and 50 µs of an optimiser, back to back; the host is ahead of it all."""
+    all-reduces that last for ``reduces``, and 50 µs of an optimizer, back to back; the host is ahead of it all."""
     builder = TraceBuilder()
     for number in range(STEPS):
         host, device = 50.0 * number, 1000.0 * number + 10

@@ -9,7 +9,7 @@ import pytest
 
 from syncscope.report.conclusion import conclude
 from syncscope.report.first_change import shorten_fix
-from syncscope.schema.findings import Finding, IdleCause
+from syncscope.schema.findings import Finding, IdleCause, Site, WorkEnd
 from syncscope.schema.report import Asked, Kernel, NotChecked, Overlap, Report, Steps
 from syncscope.schema.verdict import Verdict
 from tests.report import sample, sample_run
@@ -417,3 +417,15 @@ def test_what_saves_nothing_that_is_known_is_none_of_all_changes() -> None:
         saving_all_high_ms_per_step=0.7,
     )  # fmt: skip
     assert dict(conclude(known).lines)["step"].endswith("with both changes")
+
+
+def test_host_work_that_ends_at_copies_is_before_their_lines() -> None:
+    ends = [
+        WorkEnd(site=Site(file="serve.py", line=number, function="get", expression=f"x{number}.cuda()"), share=share)
+        for number, share in ((33, 0.44), (40, 0.41), (51, 0.15))
+    ]
+    idle: dict[str, Any] = {"causes": (IdleCause(cause="host work", ms_per_step=1.0),), "rule": "OVL303"}
+    several = changed(site=None, work_ends_at=tuple(ends), **idle)
+    one = changed(work_ends_at=(msgspec.structs.replace(ends[0], share=0.93),), **idle)
+    assert lines(several)["first"].startswith("host work before serve.py:33 and serve.py:40: ")
+    assert lines(one)["first"].startswith("host work before serve.py:33  x33.cuda(): ")

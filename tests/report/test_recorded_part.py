@@ -6,6 +6,7 @@ import msgspec
 
 from syncscope.report.recorded_part import describe_part
 from syncscope.schema.report import TraceInfo
+from syncscope.schema.run import Phase
 from tests.report import sample
 from tests.report.sample_run import info, only_counted, phases, report, run
 
@@ -17,6 +18,31 @@ def stepless(path: str) -> TraceInfo:
 
 def test_the_recorded_steps_are_told_with_their_phase_and_its_share_of_the_run() -> None:
     assert describe_part(report(), 0) == "steps 16–38 of train (412 steps, 81 % of the run); the run took 61.2 s"
+
+
+def test_a_long_phase_that_was_not_recorded_is_named() -> None:
+    start, train, evaluate, end = phases()
+    fewer = msgspec.structs.replace(train, share=0.26)
+
+    def said(*changed: Phase) -> str:
+        infos = [info(run=run(phases=changed))]
+        return describe_part(report(infos, ()), 0).removeprefix("steps 16–38 of train (412 steps, 26 % of the run); ")
+
+    long = msgspec.structs.replace(end, share=0.69)
+    outside = "69 % of it is after the end of an epoch, outside of the steps, which no window recorded"
+    assert said(start, fewer, evaluate, long) == f"{outside}; the run took 61.2 s"
+    long = msgspec.structs.replace(evaluate, share=0.69)
+    assert said(start, fewer, long, end).startswith("69 % of it is in evaluate, which no window recorded; ")
+    recorded = msgspec.structs.replace(long, recorded=True)
+    assert said(start, fewer, recorded, end) == "the run took 61.2 s"
+
+
+def test_a_phase_that_has_no_name_of_its_own_is_told_with_its_place() -> None:
+    start, train, evaluate, end = phases()
+    loop = msgspec.structs.replace(train, name="other", kind="other", where="fit.py:45 <module>")
+    infos = [info(phase="other", run=run(phases=(start, loop, evaluate, end)))]
+    said = describe_part(report(infos, ()), 0)
+    assert said == "steps 16–38 of other (fit.py:45; 412 steps, 81 % of the run); the run took 61.2 s"
 
 
 def test_phases_with_a_trace_of_their_own_are_told_that_of_the_trace_first() -> None:

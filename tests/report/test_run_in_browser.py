@@ -133,9 +133,7 @@ def test_where_the_time_of_a_phase_without_a_window_goes_is_a_note(show: Show) -
     phases = [msgspec.structs.replace(phase, share=0.4, looks=9) for phase in run().phases]
     phases[-1] = msgspec.structs.replace(phases[-1], lines=(line,))
     page = show(page_of(report([info(run=run(phases=tuple(phases)))]))).page
-    assert page.locator("#run-notes li").all_inner_texts() == [
-        "epoch end, 40 % of the run: 83 % in fit (<b>.py:79)."
-    ]
+    assert page.locator("#run-notes li").all_inner_texts() == ["epoch end, 40 % of the run: 83 % in fit (<b>.py:79)."]
 
 
 def test_a_phase_can_be_chosen(show: Show) -> None:
@@ -173,10 +171,10 @@ def test_a_process_that_was_only_counted_reads(show: Show) -> None:
     assert made.page.locator("#split-section").is_hidden()
 
 
-def test_a_killed_run_on_a_shared_device_says_so(show: Show) -> None:
+def test_a_killed_run_says_so(show: Show) -> None:
     page = show(page_of(report([info(run=run(complete=False, shared_device=True))]))).page
-    notes = page.locator("#run-notes li").all_inner_texts()
-    assert "written last" in notes[0] and "Other processes" in notes[1]
+    (note,) = page.locator("#run-notes li").all_inner_texts()
+    assert "written last" in note
 
 
 def test_names_of_phases_stay_text(show: Show) -> None:

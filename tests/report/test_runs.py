@@ -6,11 +6,11 @@ import msgspec
 import pytest
 
 from syncscope.report.notable import of_phase
-from syncscope.report.runs import group_processes, is_counted_only, main_phase
+from syncscope.report.runs import group_processes, is_counted_only, is_seldom, main_phase
 from syncscope.report.trace_phrases import join_labels, label_by_file, label_processes
 from syncscope.schema.run import Stretch
 from tests.report import sample
-from tests.report.sample_run import EVALUATE, TRAIN, info, only_counted, ranks, report, run
+from tests.report.sample_run import EVALUATE, TRAIN, counted_only, info, only_counted, ranks, report, run
 
 
 def stretch(phase: int, steps: int, *, windows: bool = False) -> Stretch:
@@ -100,3 +100,9 @@ def test_a_phase_that_no_trace_has_is_refused_with_those_that_are_there() -> Non
         of_phase(report(), "rollout")
     with pytest.raises(ValueError, match="no phase rollout was recorded"):
         of_phase(sample.report(), "rollout")
+
+
+def test_what_waits_often_but_in_few_steps_is_seldom() -> None:
+    traces = [info()]
+    every, few = (msgspec.structs.replace(counted_only(), run_steps_with=steps) for steps in (79, 3))
+    assert [is_seldom(one, traces) for one in (counted_only(), every, few)] == [False, False, True]

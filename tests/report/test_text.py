@@ -112,7 +112,8 @@ def test_of_several_traces_the_one_whose_wait_is_told_is_named() -> None:
 
 def test_findings_that_save_little_have_a_line_each() -> None:
     little = several(2, saving_ms_per_step=0.02, saving_below_drift=True)
-    text = shown(sample.report(found=[sample.findings()[1], *little]), 120)
+    made = sample.report(found=[sample.findings()[1], *little])
+    text = shown(msgspec.structs.replace(made, saving_all_ms_per_step=0.04), 120)
     assert text.count("fix: ") == 1
     line = "SYN102 scalar-read  train.py:42  loss.item()  once a step"
     assert f"\neach saves under 1 %:\n  {line} · blocked 1.63 ms (27 %)" in text
@@ -502,3 +503,11 @@ def test_hostile_names_stay_text_in_a_verdict() -> None:
     assert text.count("[bold red]x[/bold red] ::error::") >= 8
     assert text.replace("\n", "").isprintable()
     assert all(not line.startswith("::") for line in text.splitlines())
+
+
+def test_a_rule_that_found_something_is_not_told_as_not_checked() -> None:
+    entries = [NotChecked(rule=rule, why="no ops", trace=0) for rule in ("SYN102", "SYN103", "SYN104")]
+    made = msgspec.structs.replace(sample.report(), not_checked=tuple(entries))
+    assert "not checked SYN103, SYN104 · checked in part SYN102 (--verbose says why)" in shown(made, 120)
+    alone = msgspec.structs.replace(made, not_checked=tuple(entries[:1]))
+    assert "\nchecked in part SYN102 (--verbose says why)" in shown(alone, 120)

@@ -146,7 +146,7 @@ def test_a_read_in_pytorchs_own_python_is_known_by_its_file_and_function(frame: 
     assert part in findings(builder, "SYN102")[0].fix
 
 
-def test_a_read_that_an_optimiser_makes_by_design_is_marked() -> None:
+def test_a_read_that_an_optimizer_makes_by_design_is_marked() -> None:
     builder = TraceBuilder().recording(0, 400)
     waiting(builder, 10, "aten::item").warning(100, line(9, "step()"), torch_frame("optim/lbfgs.py", "LBFGS.step", "x"))
     waiting(builder, 210, "aten::item").warning(300, line(10, "loss.item()"))

@@ -116,7 +116,7 @@ ALL_GATHER, ALL_TO_ALL = "ncclDevKernel_AllGather_RING_LL(x)", "ncclDevKernel_Se
 @pytest.mark.parametrize(
     ("builder", "part"),
     [
-        (started(ALL_GATHER, "Optimizer.step#Shampoo.step"), "optimiser shares out"),
+        (started(ALL_GATHER, "Optimizer.step#Shampoo.step"), "optimizer shares out"),
         (started(ALL_GATHER, "Optimizer.zero_grad#SGD.zero_grad"), "Fetch ahead: start the next layer's"),
         (started(ALL_GATHER, "FullyShardedDataParallel.forward"), "FSDP's forward_prefetch"),
         (started(ALL_GATHER, "FSDP::all_gather (layers.0)"), "FSDP's forward_prefetch"),

@@ -11,6 +11,7 @@ from syncscope.analysis.analyze import analyze_timelines
 from syncscope.report.cards import make_cards
 from syncscope.rules import find
 from syncscope.rules.base.counted import BETWEEN, NO_STEPS, OTHER_PHASE, OTHER_STEPS, PASSED, Frequency, quantile
+from syncscope.schema.counting import PhaseKind
 from syncscope.schema.findings import Finding, fingerprint
 from syncscope.schema.recording import RecordedFrame
 from syncscope.schema.report import Report
@@ -332,7 +333,7 @@ def test_a_line_that_waits_of_itself_is_told_apart_from_what_is_done_to_compile(
     assert [(one.severity, one.run_per_step) for one in found] == [("error", 1.0), ("note", 0.12)]
 
 
-def test_a_counted_read_that_an_optimiser_makes_by_design_is_marked() -> None:
+def test_a_counted_read_that_an_optimizer_makes_by_design_is_marked() -> None:
     inside = ("<site-packages>/torch/optim/lbfgs.py", 300, "LBFGS.step", "float(loss)")
     assert {one.by_design for one in only_counted(line(9, "optimizer.step(closure)"), inside)} == {True}
     assert {one.by_design for one in only_counted(line(9, "model(x)"), ITEM)} == {False}
@@ -351,3 +352,93 @@ def test_where_the_run_has_no_steps_nothing_follows_what_was_counted() -> None:
     assert {one.saving_null_why for one in alone} == {NO_STEPS}
     followed = findings(TraceBuilder().phase("start").phase("train", steps=9).counted(0, 3000, ITEM).run())
     assert {one.saving_null_why for one in followed} == {PASSED}
+
+
+def without_ops(expression: str, *, size: int, memory: str = "pinned", copy: str = "DtoH") -> TraceBuilder:
+    """Five steps of training that wait at one expression, recorded without ops, and the same line before them."""
+    at = line(5, expression)
+    builder = TraceBuilder().recording(*(100 * i for i in range(6)), phase="train")
+    for step in range(5):
+        waiting(builder, 100 * step + 5, copy=copy, memory=memory, size=size).warning(100 * step + 75, at)
+    builder.phase("start").phase("train", steps=100, recorded=True)
+    return builder.counted(0, 14, at).counted(1, 100, at).run()
+
+
+@pytest.mark.parametrize(
+    ("expression", "size", "rule", "fix"),
+    [
+        ("x.masked_fill_(mask, self.value)", 8, "SYN102", "torch.where(mask, value, x)"),
+        ("x[mask]", 4, "SYN103", ""),
+        ("x[mask]", 8, "SYN101", ""),  # an integer of the device as an index
+        ("solve(x)", 8, "SYN101", ""),
+    ],
+)
+def test_a_wait_without_ops_has_one_rule_in_the_window_and_before_it(
+    expression: str, size: int, rule: str, fix: str
+) -> None:
+    found = [one for one in findings(without_ops(expression, size=size)) if one.rule.startswith(("SYN", "CPY"))]
+    assert [(one.rule, one.phase, one.site_source) for one in found] == [
+        (rule, "train", "hook"), (rule, "start", "count"),
+    ]  # fmt: skip
+    assert len({one.fingerprint for one in found}) == 1 and len({one.fix for one in found}) == 1
+    assert fix in found[0].fix
+
+
+def test_in_how_many_of_the_counted_steps_a_line_waits_is_known() -> None:
+    (few,) = only_counted(ITEM, count=60, steps=2)
+    assert (few.run_per_step, few.run_steps_with) == (0.6, 2)
+    builder = TraceBuilder().phase("train", steps=100).counted(0, 60, ITEM, steps=60)
+    (both,) = findings(builder.counted(0, 90, line(9, "step()"), ITEM, steps=70).run())[:1]
+    assert both.run_steps_with is not None and both.run_steps_with <= 100
+    (start,) = findings(TraceBuilder().phase("start").counted(0, 30, ITEM).run())
+    assert start.run_steps_with is None
+
+
+MODULE: FrameSpec = ("<site-packages>/torch/nn/modules/module.py", 1370, "Module.to.<locals>.convert", "t.to(device)")
+SERIALIZATION: FrameSpec = ("<site-packages>/torch/serialization.py", 1311, "_save", "storage.cpu()")
+STORAGE: FrameSpec = (
+    "<site-packages>/torch/storage.py",
+    264,
+    "_StorageBase.cpu",
+    "torch.UntypedStorage(n).copy_(self)",
+)
+
+
+def test_weights_that_were_counted_while_they_moved_are_told_as_such() -> None:
+    builder = TraceBuilder().phase("start").phase("train", steps=9)
+    stack = (line(7, "model.to(device)"), MODULE)
+    builder.counted(0, 84, *stack)
+    builder.counted(0, 84, *stack, name="Tensor.to", direction="HtoD", pageable=True)
+    found = findings(builder.run())
+    assert {one.rule for one in found} == {"SYN101", "CPY201"}
+    assert all(one.fix.startswith("The weights are moved once") for one in found)
+
+
+def test_what_a_checkpoint_copies_is_not_to_be_copied_from_pinned_memory() -> None:
+    frames = (line(9, "torch.save(state, path)"), ("<site-packages>/torch/serialization.py", 1004, "save", "_save()"))
+    (found, *_) = only_counted(*frames, SERIALIZATION, STORAGE)
+    assert found.rule == "SYN101" and found.fix.startswith("Saving copies each tensor by itself")
+
+
+def test_a_part_that_waits_says_what_a_mask_and_an_index_would_need() -> None:
+    (found,) = only_counted(line(3, "x[mask]"))
+    assert found.rule == "SYN100" and "Where the index is a mask" in found.fix
+
+
+def test_an_index_that_is_copied_without_ops_stays_on_the_device() -> None:
+    found = findings(without_ops("x[order]", size=64, memory="pageable", copy="HtoD"), "SYN101", "CPY201")
+    assert found and all(one.fix.startswith("Keep the index (and a value) on the device") for one in found)
+
+
+def test_a_read_of_a_program_that_only_infers_is_no_loss_to_be_summed() -> None:
+    def fix(*kinds: PhaseKind) -> str:
+        builder = TraceBuilder().recording(*(100 * i for i in range(6)), phase=kinds[0])
+        for step in range(5):
+            waiting(builder, 100 * step + 5, "aten::item").warning(100 * step + 75, ITEM)
+            builder.launch("k", call=(100 * step + 85, 5), runs=(100 * step + 91, 5))
+        for kind in kinds:
+            builder.phase(kind, steps=40)
+        (found,) = findings(builder.run(), "SYN102")
+        return found.fix
+
+    assert "sum loss" not in fix("evaluate") and "sum loss" in fix("evaluate", "train")

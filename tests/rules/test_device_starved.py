@@ -3,7 +3,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from syncscope.advice import UNCACHED
+from syncscope.advice import INFERENCE, UNCACHED
 from syncscope.report.html_page import BECAUSE
 from syncscope.rules import find
 from syncscope.rules.base.host_math import DRAWS, ON_CPU
@@ -28,6 +28,7 @@ from syncscope.rules.base.idle_circumstances import (
 from syncscope.rules.base.late_begins import LATE
 from syncscope.rules.base.program import BESIDE_COMPILED, COMPILED, PARTLY
 from syncscope.rules.device_starved import DeviceStarved
+from syncscope.schema.counting import PhaseKind
 from syncscope.schema.findings import IdleCause
 from syncscope.schema.idle import main_cause
 from syncscope.timeline import Timeline
@@ -82,7 +83,21 @@ def test_host_work_that_nothing_names_has_the_line_of_the_copy_at_which_it_ends(
     (found,) = findings(masks(22, 22), "OVL303")
     assert found.site is not None and (found.site.line, found.site_source) == (22, "hook")
     assert found.message.endswith("% of the host work ends at the copy of train.py:22")
-    assert "make that on the device" in found.fix and not found.asks_for_more
+    assert found.fix.startswith("Prepare what is copied there ahead") and "not what takes the time" in found.fix
+    assert "request" not in found.fix and not found.asks_for_more
+    assert [(end.site.line, end.share > 0.9) for end in found.work_ends_at] == [(22, True)]
+
+
+def test_in_a_program_that_only_infers_such_work_may_be_the_wait_for_a_request() -> None:
+    def fix(*kinds: PhaseKind) -> str:
+        scene = masks(22, 22)
+        for kind in kinds:
+            scene.phase(kind, steps=40)
+        (found,) = findings(scene.run(), "OVL303")
+        return found.fix
+
+    assert "gather several requests" in fix("evaluate") and "waits for a request" in fix("evaluate", "generate")
+    assert "request" not in fix("evaluate", "train") + fix("other")
 
 
 def test_host_work_that_ends_at_several_copies_names_their_lines() -> None:
@@ -90,6 +105,7 @@ def test_host_work_that_ends_at_several_copies_names_their_lines() -> None:
     assert found.site is None and not found.asks_for_more
     assert "of the host work ends at the copy of train.py:13, 2" in found.message
     assert "at that of train.py:15" in found.message and "train.py:16" not in found.message
+    assert [end.site.line for end in found.work_ends_at] == [13, 14, 15]
 
 
 def test_what_only_asks_for_another_recording_says_so() -> None:
@@ -184,6 +200,7 @@ def test_every_cause_has_its_fix_and_its_sentence():
         UNCACHED,
         BACK_TO_BACK,
         BEFORE_COPIES,
+        f"{INFERENCE} {BEFORE_COPIES}",
         GRAPH_LAUNCH,
         BESIDE_GRAPH,
         BESIDE_COMPILED,

@@ -199,3 +199,16 @@ def test_no_graph_holds_what_a_rank_sends_and_receives() -> None:
     (found,) = bound(exchanging)
     assert "CUDA graphs would take away 17 of them" in found.message
     assert "compile what a stage computes between two exchanges" in found.fix and "Replay" not in found.fix
+
+
+def test_a_few_launches_that_a_graph_could_hold_are_told_as_few() -> None:
+    changing = loop(runs=3)
+    kernels = [event for event in changing.events if event["cat"] == "kernel"]
+    for number, kernel in enumerate(kernels):
+        if number % 20 >= 9:
+            kernel["name"] = f"of_step_{number // 20}"
+    for step in range(3):
+        changing.stream_sync(400 * step + 20 * 8 + 10, 3)  # between the 9th launch and the 10th
+    (found,) = bound(changing)
+    assert found.message.endswith("CUDA graphs could take the place of only 8 of these launches")
+    assert "Replay" not in found.fix

@@ -16,7 +16,7 @@ from tests.builders import TraceBuilder
 
 
 def optimizing(*names: str, rounds: int, ops: tuple[int, ...] = (3,)) -> TraceBuilder:
-    """Optimisers that step in turn, every 100 µs, each after as many ops as ``ops`` says in turn."""
+    """Optimizers that step in turn, every 100 µs, each after as many ops as ``ops`` says in turn."""
     builder = TraceBuilder().call("cudaLaunchKernel", 0, 5)
     turns = zip(cycle(names), cycle(ops), strict=False)
     for number, (name, before) in enumerate(islice(turns, rounds * max(len(names), len(ops)))):

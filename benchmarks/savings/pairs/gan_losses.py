@@ -1,4 +1,4 @@
-"""Two optimisers take turns, and each loss is read when it is made; the fix keeps both on the device."""
+"""Two optimizers take turns, and each loss is read when it is made; the fix keeps both on the device."""
 
 import torch
 from models import Fit

@@ -11,7 +11,7 @@ LOW = torch.bfloat16 if torch.cuda.is_available() else torch.float32
 
 
 class LowPrecision(Fit):
-    """A model in low precision and its optimiser."""
+    """A model in low precision and its optimizer."""
 
     def __init__(self, model: nn.Module) -> None:
         super().__init__(model.to(LOW))

@@ -7,7 +7,7 @@ from torch import nn
 
 
 class Fit:
-    """A model and its optimiser."""
+    """A model and its optimizer."""
 
     def __init__(self, model: nn.Module, rate: float = 1e-3) -> None:
         self.model = model.to("cuda")

@@ -24,7 +24,7 @@ SECONDS = 30.0
 
 
 class Training:
-    """Two layers and a head, their data and their optimiser. ``batch`` decides how busy the device is."""
+    """Two layers and a head, their data and their optimizer. ``batch`` decides how busy the device is."""
 
     def __init__(self, batch: int, width: int) -> None:
         torch.manual_seed(0)

@@ -315,7 +315,7 @@ class Counter(Counted):
             state.choose_weight()
             self._choice.postpone(state)
         self._apply(self._state, begins=state is self._state)
-        if self._paused and sampling.on and state is self._state and not state.stepless:
+        if self._paused and sampling.on and state is self._state and not (state.stepless or sampling.counts_last):
             self._choice.stay_paused(state)
         if state is self._state:
             self._watch_end()

@@ -178,7 +178,7 @@ class LoopTurns:
         if any(phase.steps for phase in self._tracker.phases) or self._optimizers_made():
             return None
         say = "Call syncscope.step() at the end of each step, or record by time with --seconds."
-        seen = "No steps were seen: no optimiser stepped, and no module was called in a loop"
+        seen = "No steps were seen: no optimizer stepped, and no module was called in a loop"
         if not self._tool.exists:
             version = ".".join(map(str, sys.version_info[:2]))
             return f"{seen}. The turns of other loops can be heard from Python 3.12 on, not with {version}. {say}"

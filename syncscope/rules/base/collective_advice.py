@@ -21,7 +21,7 @@ ONE_SHOT = "one-shot"
 """Stands for collectives whose kernels write to the memory of the other devices at once, in one shot or two."""
 
 CONTEXTS = {
-    "optimiser": r"^Optimizer\.step#|\boptimi[sz]er\b(?!\.zero)|shampoo|torch/optim/",
+    "optimizer": r"^Optimizer\.step#|\boptimi[sz]er\b(?!\.zero)|shampoo|torch/optim/",
     "fsdp": r"(?i:fsdp)|FullySharded|fully_shard",
     "embeddings": r"KJT|All2All_Pooled|sparse_data_dist|all2all_|alltoall_(?:fwd|bwd)_|torchrec|embedding",
     "tensor-parallel": r"^(?:vllm|sgl_kernel|symm_mem|_C_custom_ar)::|(?:^|/)vllm/|sglang/srt|tensor_parallel"
@@ -70,7 +70,7 @@ COMPARED = Advice(
 )
 """What to do about collectives that mostly wait for another rank, where the traces of the others are given too."""
 
-CHEAPER = {"optimiser", "tensor-parallel", f"backward {LARGE}"}
+CHEAPER = {"optimizer", "tensor-parallel", f"backward {LARGE}"}
 """What begins the names of advice by which collectives become cheaper, by a part that nothing tells: what they are part
 of needs them before it goes on, or they cannot be split, so they cannot be hidden."""
 
@@ -88,8 +88,8 @@ FOR_COLLECTIVES: Section = (
     ),
     ALONE_WITH_PEER,
     Advice(
-        "optimiser allgather|reduce_scatter|sharded|broadcast",
-        "The optimiser shares out its work and collects the results: collect them in fewer, larger pieces, and "
+        "optimizer allgather|reduce_scatter|sharded|broadcast",
+        "The optimizer shares out its work and collects the results: collect them in fewer, larger pieces, and "
         "beside work that does not need them (ZeroRedundancyOptimizer's overlap_with_ddp=True), or share them out "
         "among fewer ranks (DistributedShampoo's num_trainers_per_group).",
         before="""

@@ -10,11 +10,13 @@ from functools import cached_property
 import msgspec
 from msgspec.structs import replace
 
+from syncscope.advice import WEIGHTS
 from syncscope.rules.base.groups import key_of, to_ms
+from syncscope.rules.base.program import moves_weights
 from syncscope.rules.base.rule import Hit, RankRule, name_place
 from syncscope.schema.counting import RecordedPhase
 from syncscope.schema.expressions import TO_HOST, called_name
-from syncscope.schema.findings import Finding, Severity, fingerprint
+from syncscope.schema.findings import UNEXPLAINED, Finding, Severity, fingerprint
 from syncscope.timeline import Place, Timeline
 from syncscope.timeline.collective_waits import strip_collective
 from syncscope.timeline.op_chains import known_op, ops_of
@@ -91,6 +93,13 @@ class CountedLine(msgspec.Struct, frozen=True, dict=True):
         if not self.phase.steps:
             return None
         return min(one.wait.first_step for one in self.known), max(one.wait.last_step for one in self.known)
+
+    @property
+    def steps_with(self) -> int | None:
+        """In how many counted steps it waits, at most: those of two stacks may be the same."""
+        if not self.phase.steps or not self.phase.counted_steps:
+            return None
+        return min(self.phase.counted_steps, sum(one.wait.steps for one in self.known))
 
     @property
     def only_first_step(self) -> bool:
@@ -198,17 +207,47 @@ def add_run(hits: Sequence[Hit], timeline: Timeline, rules: Sequence[RankRule]) 
             finding = _with_frequency(hit, finding, line, len(waits[id(line)]), finding.rule in several)
         counted.append(replace(hit, finding=finding))
     unseen = [one for one in lines if id(one) not in known]
-    return counted + [Hit(finding) for one in unseen for finding in _found_by_all(one, timeline, rules)]
+    explained = _explained(hits)
+    return counted + [Hit(finding) for one in unseen for finding in _found_by_all(one, timeline, rules, explained)]
 
 
-def _found_by_all(line: CountedLine, timeline: Timeline, rules: Sequence[RankRule]) -> list[Finding]:
-    """What each rule that claims a line that no window recorded finds of it. All are about the same waits."""
-    findings = [_found(line, timeline, rule) for rule in _claimants(line, rules)]
+def _explained(hits: Sequence[Hit]) -> dict[object, list[Finding]]:
+    """What windows found of the waits at each place."""
+    explained: dict[object, list[Finding]] = {}
+    for hit in hits:
+        finding = hit.finding
+        if hit.waits and finding.site is not None and finding.site_source == "hook":
+            explained.setdefault((finding.site, finding.at, finding.reason), []).append(finding)
+    return explained
+
+
+def _found_by_all(
+    line: CountedLine, timeline: Timeline, rules: Sequence[RankRule], explained: Mapping[object, Sequence[Finding]]
+) -> list[Finding]:
+    """What each rule that claims a line that no window recorded finds of it. All are about the same waits. A line whose
+    op is not known has the rules of the same line in a phase that was recorded."""
+    claimants = _claimants(line, rules)
+    seen = explained.get((line.place.site, line.place.at, line.place.expected), ())
+    if seen and [rule.code for rule in claimants] == [UNEXPLAINED]:
+        fixes = {finding.rule: finding for finding in seen}
+        claimants = [rule for rule in rules if rule.code in fixes and rule.counted] or claimants
+        findings = [_as_seen(_found(line, timeline, rule), fixes.get(rule.code)) for rule in claimants]
+    else:
+        findings = [_found(line, timeline, rule) for rule in claimants]
     fingerprints = [finding.fingerprint for finding in findings]
     return [
         msgspec.structs.replace(finding, related=tuple(one for one in fingerprints if one != finding.fingerprint))
         for finding in findings
     ]
+
+
+def _as_seen(finding: Finding, seen: Finding | None) -> Finding:
+    """A finding of a line that is known from elsewhere, with its op and what to do there."""
+    if seen is None:
+        return finding
+    return msgspec.structs.replace(
+        finding, op=seen.op, fix=seen.fix, by_design=seen.by_design, fingerprint=seen.fingerprint
+    )
 
 
 def _claimants(line: CountedLine, rules: Sequence[RankRule]) -> list[RankRule]:
@@ -263,6 +302,7 @@ def _add(finding: Finding, line: CountedLine, frequency: Frequency | None) -> Fi
         run_per_step_high=_round(high),
         occurrences=round(frequency.mean * turns(line.phase)) + line.before,
         run_steps=line.run_steps,
+        run_steps_with=line.steps_with,
     )
 
 
@@ -331,7 +371,7 @@ def _severity(line: CountedLine, timeline: Timeline, rule: RankRule) -> Severity
 
 def _names(line: CountedLine, ops: tuple[str, ...]) -> Iterator[str]:
     """What is known of a line, for the advice, as in ``RankRule.names``."""
-    wait = line.known[0].wait
+    wait = next((one.wait for one in line.known if one.wait.direction is not None), line.known[0].wait)
     yield from name_place(line.place)
     yield from ops
     if not ops and line.place.site is not None:
@@ -342,6 +382,8 @@ def _names(line: CountedLine, ops: tuple[str, ...]) -> Iterator[str]:
     if wait.direction is not None:
         yield wait.direction
         yield "pageable" if wait.pageable else "pinned"
+        if moves_weights(line.place):
+            yield WEIGHTS
     elif line.place.site is not None and called_name(line.place.site.expression) in TO_HOST:
         yield "DtoH"
 

@@ -11,14 +11,15 @@ from collections import Counter
 import msgspec
 import numpy as np
 
+from syncscope.schema.findings import WorkEnd
 from syncscope.schema.numbers import percent
 from syncscope.timeline import Place, Timeline
 
 MAIN_SHARE = 0.5
 """The copies stand for the host work if at least this share of it ends at them, and one of them if it is at its."""
 
-MOST_LINES = 3
-"""Lines that are named."""
+MOST_LINES, LEAST_SHARE = 3, 0.1
+"""At most so many lines are named: the first, and those at which at least this share of the work ends."""
 
 
 class EndedByCopies(msgspec.Struct, frozen=True):
@@ -33,12 +34,18 @@ class EndedByCopies(msgspec.Struct, frozen=True):
         place, share = self.places[0]
         return place if share >= MAIN_SHARE else None
 
+    @property
+    def lines(self) -> tuple[WorkEnd, ...]:
+        """The lines that are named, each with its share."""
+        lines = [WorkEnd(site=place.site, share=share) for place, share in self.places if place.site]
+        return (*lines[:1], *(line for line in lines[1:MOST_LINES] if line.share >= LEAST_SHARE))
+
     def in_words(self) -> str:
         """``62 % of it ends at the copy of made.py:22``."""
-        lines = [(f"{place.site.file}:{place.site.line}", share) for place, share in self.places if place.site]
-        (first, share), others = lines[0], lines[1:MOST_LINES]
-        said = f"{percent(share, 1.0)} of the host work ends at the copy of {first}"
-        return said + "".join(f", {percent(part, 1.0)} at that of {line}" for line, part in others)
+        named = [(f"{line.site.file}:{line.site.line}", percent(line.share, 1.0)) for line in self.lines]
+        (first, share), others = named[0], named[1:]
+        said = f"{share} of the host work ends at the copy of {first}"
+        return said + "".join(f", {part} at that of {line}" for line, part in others)
 
 
 def find_copies_after_work(timeline: Timeline) -> EndedByCopies | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from syncscope.advice import UNCACHED, Advice
+from syncscope.advice import INFERENCE, UNCACHED, Advice
 from syncscope.rules.base.host_math import COMPUTES_ON_CPU, DRAWS_ON_CPU
 from syncscope.rules.base.idle_circumstances import (
     BACK_TO_BACK,
@@ -26,6 +26,13 @@ from syncscope.rules.base.idle_circumstances import (
 )
 from syncscope.rules.base.late_begins import LATE
 from syncscope.rules.base.launch_advice import OF_COMPILED
+
+AHEAD = "ahead (in a loader's worker or another thread) or on the device"
+ENDS_THERE = (
+    "The copy is where that work ends, not what takes the time: nothing in the recording names the work itself; sample "
+    "the program's Python (py-spy) to see it."
+)
+"""Of host work that ends at copies."""
 
 ADVICE = (
     Advice("wait", "Remove the waits named here first: the host can then launch ahead of the device."),
@@ -96,16 +103,19 @@ ADVICE = (
         asks_for_more=True,
     ),
     Advice(
+        f"{INFERENCE} {BEFORE_COPIES} host work",
+        f"Prepare what is copied there {AHEAD}, and gather several requests into one batch. {ENDS_THERE} In a server "
+        "the time in which it waits for a request is part of it, too.",
+    ),
+    Advice(
         f"{BEFORE_COPIES} host work",
-        "Where the host makes what it copies there, make that on the device, or once and keep it there; else make it "
-        "ahead, in a loader's worker or another thread. Nothing in the recording names this work, but most of it ends "
-        "at copies to the device.",
+        f"Prepare what is copied there {AHEAD}; what stays the same only once. {ENDS_THERE}",
     ),
     Advice(
         f"{SAMPLED} host work",
-        "No single line has most of the work that the host does there, these have the most: {op}. Take it out of the "
-        "thread that launches (a loader's worker, another thread), do it on the device, or do it where the device "
-        "still has work queued.",
+        "The lines with the most of the host's work there are {op}: take it out of the thread that launches (a "
+        "loader's worker, another thread), do it on the device, or do it where the device still has work queued. No "
+        "single line has half of it.",
     ),
     Advice(
         f"{UNSEEN} {OURS} {BEFORE_FIRST} host work",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from syncscope.advice import UNCACHED
+from syncscope.advice import INFERENCE, UNCACHED
 from syncscope.patterns import compile_later
 from syncscope.rules.base.ended_by_copies import find_copies_after_work
 from syncscope.rules.base.first_uses import is_before_first_launches, is_in_ops_that_launch_first
@@ -14,6 +14,7 @@ from syncscope.rules.base.program import (
     ends_with_graph,
     is_beside_graph,
     name_compiled,
+    never_trains,
     works_in_compiled,
     works_in_graph,
 )
@@ -109,7 +110,7 @@ def name_host_work(timeline: Timeline) -> list[str]:
     if found is None and name_sampled_lines(timeline, "host work"):
         return [SAMPLED]
     if found is None and find_copies_after_work(timeline) is not None:
-        return [BEFORE_COPIES]
+        return [*([INFERENCE] if never_trains(timeline) else []), BEFORE_COPIES]
     if found is None:
         return [UNSEEN, *ours, *([BEFORE_FIRST] if is_before_first_launches(timeline, "host work") else [])]
     if found.spread:

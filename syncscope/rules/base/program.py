@@ -11,7 +11,7 @@ import numpy as np
 from syncscope.advice import NO_BATCH, WEIGHTS
 from syncscope.patterns import compile_later
 from syncscope.rules.base.groups import Group
-from syncscope.timeline import Timeline
+from syncscope.timeline import Place, Timeline
 from syncscope.timeline.intervals import Bools, Ints, Union
 from syncscope.timeline.launching import LAUNCHES
 from syncscope.timeline.nesting import Nesting
@@ -41,6 +41,9 @@ COMPILED, BESIDE_COMPILED, PARTLY = "compiled", "beside-compiled", "partly"
 """The names for launches of code that ``torch.compile`` made, for those beside it in a program that mostly launches
 that, and for those of a program that has some of it, or replays some graphs."""
 
+INFERS = frozenset({"evaluate", "generate"})
+"""Kinds of phases in which nothing is trained."""
+
 FEW_LAUNCHES = 200
 """Launches between two graphs, at most, that prepare or end a round: a serving program has some tens of them."""
 
@@ -61,10 +64,17 @@ BATCH_BYTES, MODULE_BYTES = 64 << 10, 1 << 20
 
 
 def only_infers(timeline: Timeline) -> bool:
-    """Whether a trace with ops, and without our own records, has no backward and no optimiser."""
+    """Whether a trace with ops, and without our own records, has no backward and no optimizer."""
     if timeline.trace.recording is not None or "cpu_op" not in timeline.has:
         return False
     return not any(TRAINS.match(name) for table in (timeline.ops, timeline.annotations) for name in table.names())
+
+
+def never_trains(timeline: Timeline) -> bool:
+    """Whether a run that was counted has phases of inference, and none that may train."""
+    run = timeline.trace.recording.run if timeline.trace.recording else None
+    kinds = {phase.kind for phase in run.phases if phase.steps} if run is not None else set()
+    return bool(kinds) and kinds <= INFERS
 
 
 def waits_for_compiled(timeline: Timeline) -> bool:
@@ -168,10 +178,16 @@ def moves_weights_once(group: Group) -> bool:
     return not len(group.timeline.steps) and _moves_weights(group)
 
 
+def moves_weights(place: Place) -> bool:
+    """Whether a place is inside of ``Module.to`` or ``Module.cuda``."""
+    names = ((frame.file, frame.function.rpartition(".")[2]) for frame in place.chain)
+    return any(file.endswith(MODULE_CALL) and name in MODULE_MOVES for file, name in names)
+
+
 def _moves_weights(group: Group) -> bool:
     """Whether the copies are those of ``Module.to``: by the stack, else many of them, large ones too, in a trace
     without steps before it computes anything."""
-    if any(frame.file.endswith(MODULE_CALL) and frame.function in MODULE_MOVES for frame in group.place.chain):
+    if moves_weights(group.place):
         return True
     timeline, copies = group.timeline, group.timeline.copies
     rows = group.rows.copy[group.rows.copy >= 0]

@@ -14,7 +14,7 @@ from syncscope.schema.recording import RecordedFrame
 from syncscope.timeline import Place, Timeline
 from syncscope.timeline.places import recorded_frames, recorded_site, without_wrappers
 
-FEWEST = 8
+FEWEST = 5
 """Samples in idle time from which on they say something."""
 
 LEAST_SHARE, MOST_LINES = 0.1, 3

@@ -2,7 +2,7 @@
 
 A model's layers repeat too. What tells steps from layers: a step repeats from the first row of the trace to the last,
 without exception, because what comes before and after the layers belongs to the step; and it takes its input from the
-host and gives something back, or it ends with an optimiser. Nine traces whose steps are known have this, and no other
+host and gives something back, or it ends with an optimizer. Nine traces whose steps are known have this, and no other
 trace of 32 has.
 """
 

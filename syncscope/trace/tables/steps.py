@@ -1,4 +1,4 @@
-"""Find the steps of a trace: the recording's own, the profiler's, else what lies between the steps of an optimiser, or
+"""Find the steps of a trace: the recording's own, the profiler's, else what lies between the steps of an optimizer, or
 the batches of a server."""
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from syncscope.trace.tables.server_steps import find_server_steps
 
 _STEP = compile_later(r"ProfilerStep#(\d{1,18})")
 _OPTIMIZER = "Optimizer.step#"
-"""How PyTorch marks the step of an optimiser (torch/optim/optimizer.py); the name of its class follows."""
+"""How PyTorch marks the step of an optimizer (torch/optim/optimizer.py); the name of its class follows."""
 
 _MOST_OPTIMIZERS = 4
-"""Optimisers that take turns in one step, at most."""
+"""Optimizers that take turns in one step, at most."""
 
 _LEAST_TURNS = 3
-"""Times that the optimisers take their turns, so that two steps lie between them at least."""
+"""Times that the optimizers take their turns, so that two steps lie between them at least."""
 
 _ALIKE = 0.05
 """Steps are alike if their numbers of ops differ by this share at most."""
@@ -62,7 +62,7 @@ class FoundSteps(msgspec.Struct, frozen=True):
 
 def find_steps(tables: Tables, recording: Recording | None, base_ns: int, pid: int | None) -> FoundSteps:
     """The recording's boundaries, else the profiler's own rows, else, in a trace of others, from one step of the
-    optimisers to the next, or the batches that a server marks, or what the device repeats where that is certain."""
+    optimizers to the next, or the batches that a server marks, or what the device repeats where that is certain."""
     if recording is not None and len(recording.steps.boundaries_ns) > 1:
         return FoundSteps(_recorded_steps(recording.steps, base_ns), recording.steps.source)
     every = _profiler_steps(tables.annotations, pid)
@@ -164,8 +164,8 @@ def _step_table(start: np.ndarray, end: np.ndarray, number: np.ndarray, tid: np.
 
 
 def _optimizer_steps(annotations: Rows, ops: Rows, pid: int | None) -> Rows:
-    """From the end of one step of the optimisers to the end of the next. What runs before the first and after the last
-    is in none. Several optimisers that take turns make one step; where their turns differ there are no steps."""
+    """From the end of one step of the optimizers to the end of the next. What runs before the first and after the last
+    is in none. Several optimizers that take turns make one step; where their turns differ there are no steps."""
     names = annotations.texts["name"]
     rows = annotations.take(names.are([name.startswith(_OPTIMIZER) for name in names.names]))
     if pid is not None:
@@ -193,7 +193,7 @@ def _count_ops(ops: Rows, rows: Rows, fetches: Rows, ends: np.ndarray) -> np.nda
 
 
 def _turns(names: list[str], sizes: np.ndarray) -> int:
-    """How many marks of optimisers make a step, 0 where they do not repeat. Two of one class have one name, and what
+    """How many marks of optimizers make a step, 0 where they do not repeat. Two of one class have one name, and what
     comes before them, ``sizes`` (n − 1,), tells that they are two."""
     possible = [n for n in range(1, _MOST_OPTIMIZERS + 1) if len(names) >= _LEAST_TURNS * n]
     one = next((n for n in possible if names[n:] == names[:-n]), 0)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from syncscope.collect.count.places import ITSELF
 from syncscope.collect.count.stays import FEWEST, Stays
 from syncscope.schema.counting import PhaseKind
 from tests.collect.count.program import MS, PRICES, Phase, Run, running, wait
@@ -275,3 +276,31 @@ def test_what_follows_each_rollout_is_counted_also_where_counting_had_to_stop() 
         (moves,) = (each for each in run.counter.waits() if each.phase == 1)
         assert moves.estimate is not None
         assert 14 * (stays - 3) <= moves.estimate <= 14 * stays  # not before two stays had as many steps
+
+
+def test_a_first_step_that_comes_while_counting_has_stopped_stands_for_itself() -> None:
+    """All is spent when its stay begins. Were it to stand for others, what is counted once that goes on would, too."""
+    seen = set()
+    with running(random.Random(1).random, before_ns=SECOND) as run:
+        collect, compute = Phase(1, "evaluate"), Phase(2, "evaluate")
+        for stay in range(40):
+            run.counter._account.cost_ns += 20 * MS * (stay > 4)
+            run.enter(collect)
+            for _ in range(100):
+                run.step()  # begins with a call
+                state = run.counter.tally.of(collect)
+                if state.sampling.counts_last:
+                    seen.add((run.counter._paused, state.sampling.left, state.weight))
+                for _ in range(20):
+                    wait()
+                    run.now += WARNING * run.counting
+                run.tracker.followed_ns += 60_000
+                run.now += 10 * MS
+            run.end_loop()
+            tail(run, 4, 2 * MS)
+            run.enter(compute)
+            run.step()
+            tail(run, 200, 7 * MS)
+            run.end_loop()
+    assert (True, 1, ITSELF) in seen
+    assert {(left, weight) for _, left, weight in seen} == {(1, ITSELF)}

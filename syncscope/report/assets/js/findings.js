@@ -26,6 +26,16 @@ function haystack(finding) {
     .toLowerCase();
 }
 
+/** The lines of cards of one file, each once: `lines 208, 214 and 6 more`. */
+function linesOf(rows) {
+  const lines = [...new Set(rows.map((row) => row.findings[0].site.line).filter((line) => line !== null))];
+  lines.sort((one, other) => one - other);
+  const more = lines.length - 8;
+  const named = more > 1 ? [...lines.slice(0, 8), `${more} more`] : lines;
+  const last = named.length > 1 ? ` and ${named.at(-1)}` : "";
+  return `${named.length > 1 ? "lines" : "line"} ${last ? named.slice(0, -1).join(", ") + last : named.join("")}`;
+}
+
 class Findings {
   constructor(data, show) {
     this.data = data;
@@ -42,16 +52,55 @@ class Findings {
     byId("lines-lead").hidden = data.page.without_lines === null;
     const { without_lines: missing } = data.page;
     fill("lines-lead", missing ? inline(`${missing.charAt(0).toUpperCase()}${missing.slice(1)}.`) : "");
-    fill(
-      "cards",
-      this.rows.map((row) => row.card),
-      none,
-    );
+    this.headings = [];
+    this.folds = [];
+    fill("cards", this.arrange(), none);
     this.none = none;
     this.fillFilters();
     byId("filters").addEventListener("input", () => this.apply());
     byId("filters").addEventListener("submit", (event) => event.preventDefault());
     this.apply();
+  }
+
+  /** The cards in their order, under headings; those that are the change of the one before are folded behind it. */
+  arrange() {
+    const nodes = [];
+    const several = new Set(this.rows.map((row) => row.view.heading)).size > 1;
+    let heading = "";
+    this.rows.forEach((row) => {
+      if (several && row.view.heading !== heading) {
+        heading = row.view.heading;
+        this.headings.push({ rows: [], node: el("h3", { class: "kind" }, heading) });
+        nodes.push(this.headings.at(-1).node);
+      }
+      if (several && heading) this.headings.at(-1).rows.push(row);
+      if (!row.view.follows) {
+        nodes.push(row.card);
+        return;
+      }
+      if (!nodes.length || nodes.at(-1).tagName !== "DETAILS" || !nodes.at(-1).classList.contains("alike")) {
+        const fold = { rows: [], node: el("details", { class: "alike" }, el("summary", {}, "")) };
+        this.folds.push(fold);
+        nodes.push(fold.node);
+      }
+      const fold = this.folds.at(-1);
+      fold.rows.push(row);
+      fold.node.append(row.card);
+    });
+    return nodes;
+  }
+
+  /** Shows headings and folds of what is shown; a fold whose first card a filter hides is open. */
+  arrangeShown() {
+    this.headings.forEach(({ rows, node }) => {
+      node.hidden = rows.every((row) => row.card.hidden);
+    });
+    this.folds.forEach(({ rows, node }) => {
+      const shown = rows.filter((row) => !row.card.hidden);
+      node.hidden = !shown.length;
+      node.firstChild.textContent = `The same fix at ${count(shown.length, "more place")}: ${linesOf(shown)}`;
+      if (shown.length && node.previousSibling.hidden) node.open = true;
+    });
   }
 
   fillFilters() {
@@ -126,6 +175,7 @@ class Findings {
       if (fits) node.showOf(trace, phase);
       shown += fits;
     }
+    this.arrangeShown();
     byId("cards").classList.toggle("one-trace", trace !== null);
     byId("count").textContent = this.tell(shown);
     this.none.hidden = shown > 0;
@@ -164,6 +214,8 @@ class Findings {
       this.apply();
     }
     if (target.make) unfold(target);
+    const fold = target.closest(".alike");
+    if (fold) fold.open = true;
     target.open = true;
     target.scrollIntoView({ block: "start" });
   }
@@ -185,8 +237,12 @@ class Findings {
   /** Opens all that are shown, for paper. Returns those that were folded. */
   unfold() {
     const folded = this.rows.map((row) => row.card).filter((node) => !node.hidden && !node.open);
+    const closed = this.folds.map((fold) => fold.node).filter((node) => !node.open);
     folded.forEach(unfold);
-    return folded;
+    closed.forEach((node) => {
+      node.open = true;
+    });
+    return [...folded, ...closed];
   }
 
   /** Marks the card of a finding. */

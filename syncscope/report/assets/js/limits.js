@@ -88,7 +88,7 @@ function byReason(entries) {
 const STEP_SOURCE = {
   profiler: "the profiler's own step marks",
   user: "syncscope.step()",
-  optimizer: "the optimiser's step",
+  optimizer: "the optimizer's step",
   module: "the outermost module",
   seconds: "a fixed length of time",
   server: "the batches that the server marks",
