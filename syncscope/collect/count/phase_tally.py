@@ -172,6 +172,9 @@ class PhaseTally(Weights):
     def begin(self) -> None:
         """Counting begins with the step that the phase is in."""
         self.first = self.since = self.phase.steps
+        self._at_first = 0
+        """Steps that were told at once with the first one: where the phase was found in their midst, their waits all
+        count as that one's."""
         self.begin_block()
 
     def begin_again(self) -> None:
@@ -207,7 +210,7 @@ class PhaseTally(Weights):
             of_long=self._unusual.scale,
             lasting_step=self.lasting_step,
             of_seen=self._of_seen(here * counting),
-            first=self.first if self.counted_steps + here * counting - self.lacking > 1 else None,
+            first=self.first if self.counted_steps + here * counting - self.lacking > max(self._at_first, 1) else None,
         )
 
     def _of_seen(self, here: int) -> float:
@@ -354,6 +357,8 @@ class PhaseTally(Weights):
         if self._first_cost_ns < 0:
             self._first_cost_ns = self.cost_ns
         steps = counted + left_out
+        if self.since == self.first:
+            self._at_first = counted
         if counted:
             self.cuts = 0
         elif steps and self.told_at_begin and self.sampling.on and self.lasting_step is None and self.tail is None:
