@@ -16,6 +16,9 @@ from syncscope.schema.findings import Finding
 from syncscope.schema.recording import Recording
 from syncscope.schema.report import Report
 
+WAITS = "SYN"
+"""How the codes of rules about waits begin. The first of them that claims a wait keeps it."""
+
 Line = tuple[str, int]
 """A file as it was named, and a line of it."""
 
@@ -144,18 +147,21 @@ def counted_lines(recordings: Iterable[Recording]) -> dict[Line, float]:
 
 
 def reported_places(report: Report) -> dict[Line, dict[str, float]]:
-    """Occurrences by ``at`` and phase. Of several rules at one expression, the largest count stands for it."""
-    expressions: dict[tuple[object, ...], float] = defaultdict(float)
+    """Occurrences by ``at`` and phase. Rules about waits share those of one expression out among them; what other rules
+    say of it is no more than these, or all there is."""
+    expressions: dict[tuple[object, ...], dict[str, float]] = defaultdict(dict)
     for finding in report.findings:
         if finding.occurrences is not None and (at := finding.at or finding.site) is not None:
             run = report.traces[finding.trace].run
             process = run.pid if run is not None else None
             key = (at.file, at.line or 0, finding.phase or "", process, *expression(finding, report))
-            expressions[key] = max(expressions[key], finding.occurrences)
+            rules = expressions[key]
+            rules[finding.rule] = max(rules.get(finding.rule, 0), finding.occurrences)
     places: dict[Line, dict[str, float]] = defaultdict(dict)
-    for (file, line, phase, *_), count in expressions.items():
+    for (file, line, phase, *_), rules in expressions.items():
         phases = places[str(file), int(str(line))]
-        phases[str(phase)] = phases.get(str(phase), 0) + count
+        shared = sum(count for rule, count in rules.items() if rule.startswith(WAITS))
+        phases[str(phase)] = phases.get(str(phase), 0) + max(shared, *rules.values())
     return dict(places)
 
 

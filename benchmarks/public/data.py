@@ -18,6 +18,7 @@ import numpy as np
 
 from benchmarks.public.bodies import BODIES
 from benchmarks.public.choices import CHOICES
+from benchmarks.public.documents import DOCUMENTS
 from benchmarks.public.formats import FORMATS, make_scene
 from benchmarks.public.graphs import GRAPHS
 from benchmarks.public.models import (
@@ -40,6 +41,7 @@ from benchmarks.public.pictures import write_picture
 from benchmarks.public.records import RECORDS
 from benchmarks.public.scenes import SCENES
 from benchmarks.public.sequences import SEQUENCES
+from benchmarks.public.sights import SIGHTS
 from benchmarks.public.signals import SIGNALS
 from benchmarks.public.substitutes import SUBSTITUTES
 from benchmarks.public.visits import VISITS
@@ -328,7 +330,8 @@ MAKERS: dict[str, Callable[[Path], None]] = {
     "bees": make_bees,
     "texts": make_texts,
     "ett": make_ett,
-    **BODIES, **CHOICES, **FORMATS, **GRAPHS, **RECORDS, **SCENES, **SEQUENCES, **SIGNALS, **SUBSTITUTES, **VISITS,
+    **BODIES, **CHOICES, **DOCUMENTS, **FORMATS, **GRAPHS, **RECORDS, **SCENES, **SEQUENCES, **SIGHTS, **SIGNALS,
+    **SUBSTITUTES, **VISITS,
 }  # fmt: skip
 
 FROM_PROGRAMS: dict[str, Callable[[Path, Path], None]] = {

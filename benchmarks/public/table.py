@@ -59,6 +59,7 @@ COMMITS = {
     "corl-team/CORL": "eeeeef2671235fcce3a3eb255576a207d78840e6",
     "CRIPAC-DIG/SR-GNN": "e21cfa431f74c25ae6e4ae9261deefe11d1cb488",
     "dauparas/ProteinMPNN": "8907e6671bfbfc92303b5f79c4b5e6ce47cdef57",
+    "deepinsight/insightface": "7fadd420c2351d0ffa8cac403421c1a3ed733365",
     "Diego999/pyGAT": "3664f2dc90cbf971564c0bf186dc794f12446d0c",
     "DLR-RM/stable-baselines3": "e05d2dbe6eda0acd0ef2e316e3e4065677add3eb",
     "dongminlee94/deep_rl": "d5bcabc541a5f16e166be33876d23352e149f97e",
@@ -73,6 +74,7 @@ COMMITS = {
     "facebookresearch/dino": "7c446df5b9f45747937fb0d72314eb9f7b66930a",
     "facebookresearch/dlrm": "090956ee2319ddd349a42232958aefccfe3f7b0a",
     "facebookresearch/ijepa": "52c1ae95d05f743e000e8f10a1f3a79b10cff048",
+    "facebookresearch/MUSE": "3159355b93f5c3c4883808ba785ba9d18d7f5e81",
     "facebookresearch/schedule_free": "70785b53e778d0e872c0bbb75ff4ee54ee10c291",
     "facebookresearch/segment-anything": "dca509fe793f601edb92606367a655c15ac00fdf",
     "facebookresearch/simsiam": "a7bc1772896d0dad0806c51f0bb6f3b16d290468",
@@ -95,6 +97,7 @@ COMMITS = {
     "huggingface/pytorch-image-models": "aa4b5850c1543fa488abf260f18390eda46cf85d",
     "huggingface/trl": "f2cd57710ae345ea6428ae95363267fcf38a3dc8",
     "ikostrikov/pytorch-flows": "bf12ed91b86867b38d74982f5e2d44c248604df9",
+    "IST-DASLab/gptq": "2d65066eeb06a5c9ff5184d8cebdf33662c67faf",
     "jahongir7174/YOLOv8-pt": "a53336ba72ea9114b99f848329475abca43e180a",
     "jingraham/neurips19-graph-protein-design": "22e497a2b565fe82f17e12ea37e89dcf4e50e92f",
     "joeynmt/joeynmt": "cdc4d03d430a1b0f29793a0d95743c5e72ae2f6c",
@@ -104,6 +107,7 @@ COMMITS = {
     "karpathy/llm.c": "f1e2ace651495b74ae22d45d1723443fd00ecd3a",
     "karpathy/makemore": "988aa59e4d8fefa526d06f3b453ad116258398d4",
     "karpathy/minGPT": "37baab71b9abea1b76ab957409a1cc2fbfba8a26",
+    "karpathy/nanochat": "92d63d4e8bb4df75c3b71618f31ddde2378b2bcd",
     "karpathy/nanoGPT": "3adf61e154c3fe3fca428ad6bc3818b27a3b8291",
     "karpathy/ng-video-lecture": "52201428ed7b46804849dea0b3ccf0de9df1a5c3",
     "karpathy/pytorch-made": "81886ccc8270cdf3a2b32cbbca5c7feab422f907",
@@ -142,6 +146,7 @@ COMMITS = {
     "pyg-team/pytorch_geometric": "5c6461b2305ad068a6d61165b3c55852a11aaa41",
     "pyro-ppl/pyro": "ff6ae1c9572591791aae8842bcd702fcf0b46fd6",
     "pytorch-labs/gpt-fast": "32971d3129541c5bfb4f715abc33d1c5f408d204",
+    "pytorch-labs/LeanRL": "8dbb6336b7f6cc65cdbbeb2e86637c38867e2677",
     "pytorch/examples": "77f55b912142e11fcfdf5b530231fb9c52f181e8",
     "pytorch/ignite": "de08e799cfb55a6cf4aa778575d6bad725385453",
     "pytorch/opacus": "4d0ebc84613d214fbfd37fbfd1390e3747a625ce",
@@ -169,6 +174,7 @@ COMMITS = {
     "Tiiiger/SGC": "2c7a2727e82e462d8ef9d6e57f0b08888e16488f",
     "timbmg/Sentence-VAE": "4e2c7009ff36677c40d0b252400f68a5ea114078",
     "tinyzqh/light_mappo": "a3be31570fcc5a3b41b515082d4ccf2ac3f3da3a",
+    "tonyzhaozh/act": "742c753c0d4a5d87076c8f69e5628c79a8cc5488",
     "tkipf/pygcn": "1600b5b748b3976413d1e307540ccc62605b4d6d",
     "tqch/ddpm-torch": "b60eb8deee899900c28525fd77ff53cdd26d6558",
     "tysam-code/hlb-CIFAR10": "993965202fc4dc05b699a39db33c00f1c7f647fd",
@@ -306,6 +312,15 @@ PROGRAMS = (
     Program("gpt2-samples", "generation of four texts at a time, read once they are whole", "graykode/gpt-2-Pytorch",
             "main.py --text Once --nsamples 16 --batch_size 4 --length 250 --top_k 0",
             data={"gpt2-pytorch_model.bin": "gpt2_weights/gpt2-pytorch_model.bin"}),
+    Program("nanochat", "compiled training with accumulation, two compiled optimizers and device waits: tests, samples",
+            "karpathy/nanochat",
+            "-m scripts.base_train --depth 4 --max-seq-len 512 --window-pattern L --device-batch-size 8"
+            " --total-batch-size 8192 --num-iterations 120 --eval-every 40 --eval-tokens 40960 --core-metric-every -1"
+            " --sample-every 60", environment={"NANOCHAT_BASE_DIR": "base"}, seconds=180,
+            data={"base/tokenizer": "chat/tokenizer", "base/base_data_climbmix": "chat/documents"}),
+    Program("gptq", "weights rounded layer by layer, no optimizer: a loop of columns, layers go to the GPU and back",
+            "IST-DASLab/gptq", "opt.py {data}/small_opt wikitext2 --wbits 4 --groupsize 128",
+            data={"datasets.py": "few_datasets/datasets.py"}, environment=HUB, seconds=120),
     # Sequences and equations
     Program("tcn-adding", "training, an evaluation in one call after each epoch", "locuslab/TCN",
             "add_test.py --epochs 2 --seq_len 200", folder="TCN/adding_problem"),
@@ -438,6 +453,11 @@ PROGRAMS = (
             folder="examples/mnist", environment={"PYTHONPATH": "."},
             data={"data/MNIST/TorchvisionDatasetWrapper": "mnist1k/MNIST",
                   "ale_py.py": "no_atari/ale_py.py", "gymnasium.py": "no_atari/gymnasium.py"}, seconds=120),
+    Program("muse", "words of two languages: five steps of a discriminator to one of a map, tests, then turns by SciPy",
+            "facebookresearch/MUSE",
+            "start.py --src_emb {data}/tongues/en.txt --tgt_emb {data}/tongues/es.txt --emb_dim 100 --dis_most_frequent"
+            " 5000 --dico_eval {data}/tongues/dictionary.txt --n_epochs 4 --epoch_size 16000 --n_refinement 3 --seed 1"
+            " --exp_path out", environment={"PYTHONPATH": ".", **WHOLE_FILES}, data={"start.py": "tongues/start.py"}),
     # Pictures
     Program("mnist", "training, evaluation", "pytorch/examples", "main.py --epochs 2", folder="mnist", data=MNIST),
     Program("mnist-rnn", "training, evaluation", "pytorch/examples", "main.py --accel --epochs 2",
@@ -653,6 +673,12 @@ PROGRAMS = (
             "jahongir7174/YOLOv8-pt", "main.py --train --epochs 3 --input-size 320 --batch-size 16",
             environment={"TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1"},
             data={f"../Dataset/COCO/{name}": f"boxes/{name}" for name in BOXES}),
+    Program("arcface", "faces: torchrun with one process, batches by a thread and a stream of its own; verification",
+            "deepinsight/insightface", "start.py configs/short.py", folder="recognition/arcface_torch", launcher=ONE,
+            environment={"PYTHONPATH": "recognition/arcface_torch"},
+            data={"recognition/arcface_torch/configs/short.py": "faces/short.py",
+                  "recognition/arcface_torch/start.py": "faces/start.py",
+                  "recognition/arcface_torch/mxnet": "faces/mxnet"}),
     # Adversarial networks
     Program("dcgan", "two networks in turn, pictures and weights at the end of an epoch", "pytorch/examples",
             "main.py --dataset fake --niter 2 --accel --manualSeed 1", folder="dcgan"),
@@ -773,6 +799,18 @@ PROGRAMS = (
             data={"gym.py": "old_gym/gym.py", "crafter.py": "landscapes/crafter.py"}),
     Program("mppi", "control by sampled paths, tensors only: planners of many sizes are timed, some compiled",
             "UM-ARM-Lab/pytorch_mppi", "tests/benchmark_mppi.py", environment={"PYTHONPATH": "src"}, seconds=300),
+    Program("leanrl-dqn", "a policy's steps and an update every second, both by CUDA graphs of the program's own",
+            "pytorch-labs/LeanRL",
+            "leanrl/dqn_torchcompile.py --cudagraphs --total-timesteps 12000 --learning-starts 1000 --train-frequency 2"
+            " --buffer-size 12000 --target-network-frequency 100"),
+    Program("act", "imitation: a validation before each epoch of five steps, pictures from files; the best is copied",
+            "tonyzhaozh/act",
+            "imitate_episodes.py --task_name sim_transfer_cube_scripted --ckpt_dir out --policy_class ACT"
+            " --kl_weight 10 --chunk_size 20 --hidden_dim 256 --batch_size 8 --dim_feedforward 512 --num_epochs 30"
+            " --lr 1e-5 --seed 0",
+            environment={"PYTHONPATH": "detr"},
+            data={"<put your data dir here>/sim_transfer_cube_scripted": "robot/episodes",
+                  "IPython.py": "robot/IPython.py", "dm_control": "robot/dm_control"}),
     # Graphs
     Program("gat", "training on one graph, validates in each step", "pytorch/examples", "main.py --epochs 300",
             folder="gat", data={"gat/cora": "cora"}),

@@ -140,11 +140,12 @@ def write_oracle(folder: Path, counts: list[list[object]]) -> Path:
 
 
 def write_results(folder: Path) -> Path:
-    """Line 5 waits in each of 40 steps, one in four of them counted; line 9 is counted, and missed by the report."""
+    """Line 5 waits in each of 40 steps, one in four of them counted, and copies there, as two rules and a third say;
+    line 9 is counted, and missed by the report."""
     folder.mkdir()
     found = [
         msgspec.structs.replace(finding(rule, "name", 5, "x.item()"), at=AT, phase="train", occurrences=count)
-        for rule, count in (("SYN102", 40), ("SYN105", 30))
+        for rule, count in (("SYN102", 30), ("SYN105", 10), ("CPY201", 40))
     ]
     (folder / "report.json").write_text(report(found=found).to_json())
     frames = tuple(RecordedFrame(file="train.py", line=line, function="main") for line in (5, 9, 11))
@@ -168,7 +169,7 @@ def test_each_line_of_the_oracle_is_held_against_counts_and_findings(tmp_path: P
     compared = compare(oracle, write_results(tmp_path / "results"))
     first, second = compared.lines
     assert (first.warned, first.counted, first.reported, first.phases) == (40, 40, 40, {"train": 40})
-    assert first.exact and first.rules == ["SYN102", "SYN105"]
+    assert first.exact and first.rules == ["CPY201", "SYN102", "SYN105"]
     assert (second.warned, second.counted, second.found) == (5, 4, False)
     assert compared.elsewhere == {"train.py:11": 8}
     assert compared.windows == ["train 20-22 of 40"]

@@ -118,3 +118,47 @@ def test_the_stand_in_for_torchaudio_reads_what_was_written(tmp_path: Path) -> N
         [sys.executable, "-c", program], cwd=tmp_path / "wave_reader", capture_output=True, text=True, check=True
     )
     assert done.stdout == "1 20480 22050\n"
+
+
+@pytest.mark.parametrize("made", ["tongues"], indirect=True)
+def test_a_word_of_the_dictionary_has_a_vector_in_its_language(made: Path) -> None:
+    words = {}
+    for language in ("en", "es"):
+        head, *lines = (made / f"{language}.txt").read_text().splitlines()
+        assert head == f"{len(lines)} {len(lines[0].split()) - 1}"
+        words[language] = {line.split()[0] for line in lines}
+    for pair in (made / "dictionary.txt").read_text().splitlines():
+        one, other = pair.split()
+        assert one in words["en"]
+        assert other in words["es"]
+
+
+@pytest.mark.parametrize("made", ["faces"], indirect=True)
+def test_the_stand_in_for_mxnet_reads_the_pairs_of_faces(made: Path) -> None:
+    pairs, same = pickle.loads((made / "people/lfw.bin").read_bytes())
+    assert len(pairs) == 2 * len(same)
+    program = (
+        "import pickle\nimport mxnet\nfrom mxnet import ndarray\n"
+        "pairs, _ = pickle.load(open('people/lfw.bin', 'rb'))\n"
+        "picture = ndarray.transpose(mxnet.image.imdecode(pairs[0]), axes=(2, 0, 1))\n"
+        "print(*picture.shape, (ndarray.flip(data=picture, axis=2).asnumpy()[..., 0] == picture[..., -1]).all())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=made, capture_output=True, text=True, check=True)
+    assert done.stdout == "3 112 112 True\n"
+
+
+def test_a_robot_has_a_picture_for_each_move(tmp_path: Path) -> None:
+    h5py = pytest.importorskip("h5py")
+    data.MAKERS["robot"](tmp_path / "robot")
+    with h5py.File(tmp_path / "robot/episodes/episode_7.hdf5") as file:
+        assert len(file["observations/images/top"]) == len(file["action"]) == len(file["observations/qpos"])
+
+
+@pytest.mark.parametrize("made", ["few_datasets"], indirect=True)
+def test_the_stand_in_for_datasets_gives_texts_by_name_and_by_number(made: Path) -> None:
+    program = (
+        "from datasets import load_dataset\ntexts = load_dataset('wikitext', 'raw', split='train')\n"
+        "print(texts['text'] == texts['sentence'], texts['text'][3] == texts[3]['text'], len(texts))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=made, capture_output=True, text=True, check=True)
+    assert done.stdout == "True True 60\n"

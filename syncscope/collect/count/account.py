@@ -49,6 +49,10 @@ MOST_ONCE_NS = 1_000_000
 MEMORY = 0.05
 """Weight of a wait in the average."""
 
+PROBED = 32
+"""One in so many calls that pass is followed by one of our own, to be timed: they may be as cold as waits, or come one
+after another, such as a loader's conversions of each sample. A power of two."""
+
 
 @dataclass(slots=True)
 class Prices:
@@ -73,12 +77,17 @@ class Prices:
     """The books of it closed, also at each change of phase."""
     seen: float = 0.0
     """The part of ``warning`` that is timed at each one; 0 where it is not."""
+    probe: float = 0.0
+    """A call of our own that passes, timed in the same way; 0 where it is not."""
 
-    def times(self, factor: float) -> Prices:
-        """What they are where our code runs so many times slower. ``out`` was measured in programs."""
+    def times(self, factor: float, passing: float | None = None) -> Prices:
+        """What they are where our code runs so many times slower, and calls that pass ``passing`` times, with those
+        that are made to time them. ``out`` was measured in programs."""
+        passing = factor if passing is None else passing
+        probed = 1 + (1 / PROBED if self.probe else 0.0)
         return Prices(
-            self.warning * factor, self.call * factor, self.passed * factor, self.gate * factor, self.switch * factor,
-            self.out, self.step * factor, self.settle * factor, self.seen,
+            self.warning * factor, self.call * factor, self.passed * passing * probed, self.gate * passing,
+            self.switch * factor, self.out, self.step * factor, self.settle * factor, self.seen, self.probe,
         )  # fmt: skip
 
 
@@ -90,7 +99,7 @@ class Account:
 
     __slots__ = (
         "advance_ns", "calls", "coldness", "cost_ns", "followed_ns", "limit", "measured", "most_seen_ns", "on",
-        "once", "once_ns", "passed", "prices", "rare_ns", "seen_ns", "tail_ns", "time_ns", "warnings",
+        "once", "once_ns", "pass_coldness", "passed", "prices", "rare_ns", "seen_ns", "tail_ns", "time_ns", "warnings",
     )  # fmt: skip
 
     def __init__(self, prices: Prices, before_ns: int = 0) -> None:
@@ -131,17 +140,22 @@ class Account:
         self.measured = measured
         self.coldness = COLD if measured.seen else 1.0
         """So many times the prices measured in a loop are paid in the program."""
+        self.pass_coldness = 0.0
+        """The same of calls that pass; 0 where none was timed: as many as of waits."""
         self.most_seen_ns = self._most_seen()
         """What is taken of one wait at most: one that was disturbed tells nothing of the others."""
-        self.prices = measured.times(self.coldness)
-        """What counting costs in the midst of the program."""
+        self._price()
 
     def _correct_prices(self, warnings: int) -> None:
         seen = self.seen_ns / (warnings * self.measured.seen)
         weight = 1 - (1 - MEMORY) ** warnings
         self.coldness = max(1.0, self.coldness + weight * (seen - self.coldness))
         self.most_seen_ns = self._most_seen()
-        self.prices = self.measured.times(self.coldness)
+        self._price()
+
+    def _price(self) -> None:
+        self.prices = self.measured.times(self.coldness, self.pass_coldness or self.coldness)
+        """What counting costs in the midst of the program."""
 
     def _most_seen(self) -> int:
         return int(min(COLDEST, DISTURBED * self.coldness) * self.measured.seen)
@@ -153,6 +167,20 @@ class Account:
             self.once += 1
             self.once_ns += min(took_ns, MOST_ONCE_NS)
         return 0
+
+    def book_probe(self, took_ns: int) -> None:
+        """A call of our own that passes took so long in the midst of the program."""
+        before = self.pass_coldness or self.coldness
+        seen = min(took_ns / self.measured.probe, COLDEST, DISTURBED * before)
+        self.pass_coldness = max(1.0, before + MEMORY * (seen - before))
+        self._price()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether more was spent than is allowed, with the calls that passed: few of these look at the ``limit``."""
+        prices = self.prices
+        spent = self.warnings * prices.warning + self.calls * prices.call + self.passed * prices.passed
+        return spent > self.limit * prices.warning
 
     def book_tail(self, cost_ns: float, booked: bool = False) -> None:
         """Hearing of the end of a loop, or counting what follows it, costs so much. ``booked``: also as a cost."""

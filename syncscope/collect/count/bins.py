@@ -43,9 +43,10 @@ class Bins:
     def add(
         self, now_ns: int, phase: int, *, steps: int = 0, counted: int = 0, waits: int = 0, windows: bool = False
     ) -> None:
-        """What happened in ``phase`` from the last ``add`` to ``now_ns``."""
+        """What happened in ``phase`` from the last ``add`` to ``now_ns``, or at its end."""
         last = self._bins[-1] if self._bins else None
-        if last is None or last.phase != phase or last.windows != windows or last.length_ns >= self._width_ns:
+        full = last is not None and last.length_ns >= self._width_ns and now_ns > self._last_ns
+        if last is None or last.phase != phase or last.windows != windows or full:
             last = _Bin(self._last_ns, phase)
             self._bins.append(last)
         last.end_ns = self._last_ns = max(now_ns, self._last_ns)

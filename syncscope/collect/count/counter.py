@@ -24,7 +24,7 @@ from syncscope.collect.count.operators import in_operator
 from syncscope.collect.count.parts import without_cost
 from syncscope.collect.count.phase import Nowhere, Phase, Tracker
 from syncscope.collect.count.phase_tally import PhaseTally
-from syncscope.collect.count.prices import measure
+from syncscope.collect.count.prices import measure, passing_call
 from syncscope.collect.count.sampling import Draw
 from syncscope.collect.count.switch import Switch
 from syncscope.collect.count.tally import Tally
@@ -95,8 +95,10 @@ class Counter(Counted):
             self._switch.open()
             self._opened = True
             if self._prices is None:
-                self._prices = measure(self._scratch(), self._switch.set_mode)
+                scratch = self._scratch()
+                self._prices = measure(scratch, self._switch.set_mode)
                 self._account.set_prices(self._prices)
+                self.tally.passing_call = passing_call(scratch)
         except BaseException:
             self._opened = False
             self._switch.close()
@@ -146,11 +148,12 @@ class Counter(Counted):
         if not self._opened:
             return
         self._settle()
-        if before.number in self.tally.phases:
+        left = self.tally.phases.get(before.number)
+        if left is not None and left.stepless:
+            left.end_visit()
+        elif left is not None:
             account = self._account
-            self.tally.phases[before.number].leave(
-                after.number, self._mark, account.prices, self._paused, account.rare_left_ns
-            )
+            left.leave(after.number, self._mark, account.prices, self._paused, account.rare_left_ns)
         self._tail = self._ending
         self._state = self.tally.of(after)
         if self._suspended:
@@ -296,6 +299,7 @@ class Counter(Counted):
         self._tail &= state is not self._state
         account, sampling = self._account, state.sampling
         steps, lasting = state.phase.steps - state.since, state.lasting_step is not None
+        state.judge_block(steps)
         self._end_block(state)
         if sampling.counts_last:
             sampling.end_last(0.0 if self._paused else state.block_cost_ns)

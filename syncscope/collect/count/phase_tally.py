@@ -10,6 +10,8 @@ from syncscope.collect.count.phase import Phase
 from syncscope.collect.count.places import ITSELF, Key, Place, Sampled
 from syncscope.collect.count.sampling import LAST, Draw, Sampling
 from syncscope.collect.count.stays import FEWEST, Stays
+from syncscope.collect.count.unusual import Unusual
+from syncscope.collect.count.visits import HARDLY, Visits
 from syncscope.collect.count.weights import Weights
 from syncscope.schema.counting import PhaseKind
 
@@ -36,9 +38,6 @@ other second moves a hundred weights each time."""
 MISSED = 10
 """Steps are counted where the time that was missed is at most one part in so many of that which was counted."""
 
-HARDLY = 1.01
-"""A phase without steps was counted whole where it lasted at most so many times as long as it was counted."""
-
 LOOK_NS = 500_000_000
 """Once counting has stopped, it is looked again after so long whether it may go on."""
 
@@ -56,13 +55,13 @@ class PhaseTally(Weights):
         self._draw = draw
         self.sampling = Sampling(draw, self.stepless)
         self.stays = Stays()
+        self._unusual, self._visits = Unusual(), Visits()
         self.times = 0
         """How often its loop had begun at the last step that was heard of."""
         self.warned: dict[int, Place] = {}
         self.called: dict[Key, Place] = {}
         self.begin()
-        self.time_ns = 0
-        self.counted_ns = 0
+        self.time_ns = self.counted_ns = 0
         self.cost_ns = 0.0
         """What counting it has cost so far, ..."""
         self._first_cost_ns = -math.inf
@@ -116,6 +115,12 @@ class PhaseTally(Weights):
         saved = max(CAP * length - self.sampling.averages.following, FLOOR * length)
         return max(math.ceil(min(saved_ns / saved, LOOK_NS / length)), 1)
 
+    def end_visit(self) -> None:
+        """The program leaves the phase, which has no steps."""
+        visited = self._visits.end(self.time_ns, self.counted_ns, self.cost_ns)
+        for place in self.places:
+            place.end_visit(visited)
+
     def leave(self, follower: int, now_ns: int, prices: Prices, paused: bool, spare_ns: float) -> None:
         """The program leaves the phase for the one with the number ``follower``. ``paused``: counting has stopped, also
         for phases of which all steps are counted. ``spare_ns`` is left for what is rare."""
@@ -167,6 +172,9 @@ class PhaseTally(Weights):
     def begin(self) -> None:
         """Counting begins with the step that the phase is in."""
         self.first = self.since = self.phase.steps
+        self._at_first = 0
+        """Steps that were told at once with the first one: where the phase was found in their midst, their waits all
+        count as that one's."""
         self.begin_block()
 
     def begin_again(self) -> None:
@@ -174,6 +182,7 @@ class PhaseTally(Weights):
         steps are new: those before may have been a tenth as long."""
         self.sampling = Sampling(self._draw, self.stepless)
         self.parts = self.cuts = 0
+        self._unusual = Unusual()
         self._cut_parts, self._lasting_parts, self.lasting_step = CutParts(), Parts(), None
         self.forget_weights()
         self.stays.begin_again(self.phase.steps)
@@ -186,7 +195,7 @@ class PhaseTally(Weights):
     def sampled(self, counting: bool) -> Sampled:
         """What the counted steps tell of all. ``counting`` is whether those since the last block are counted."""
         if self.stepless:
-            return Sampled(of_time=self.of_time)
+            return Sampled(visited=self._visits.so_far(self.time_ns, self.counted_ns, self.cost_ns))
         here = max(self.phase.steps - self.since, 0)
         told = self.told(
             self.phase.steps - self.first, here * counting, here * (not counting), self.lacking,
@@ -198,9 +207,10 @@ class PhaseTally(Weights):
             tried=max(self.counted_steps + here * counting - self._alone, 0) + self.parts,
             cut=self.parts,
             of_lasting=self._lasting_parts.scale(*lasting_ns),
+            of_long=self._unusual.scale,
             lasting_step=self.lasting_step,
             of_seen=self._of_seen(here * counting),
-            first=self.first if self.counted_steps + here * counting - self.lacking > 1 else None,
+            first=self.first if self.counted_steps + here * counting - self.lacking > max(self._at_first, 1) else None,
         )
 
     def _of_seen(self, here: int) -> float:
@@ -275,6 +285,35 @@ class PhaseTally(Weights):
                 place.begin_lasting()
         self.weigh_itself()
 
+    def judge_block(self, steps: int) -> None:
+        """A block of so many ``steps`` is over. Where one that was drawn turns out to last much longer than others, it
+        stands for those alone that may have been as long."""
+        sampling, first = self.sampling, self.since
+        if steps <= 0 or self.stepless or self.told_at_begin or self.block_first != first:
+            return
+        if self.lasting_step is not None or self.tail is not None or sampling.counts_last:
+            return
+        length_ns, one_in = self.block_ns - self.block_cost_ns, sampling.one_in
+        if one_in > 1 and not self.block_counted_ns:
+            self._unusual.miss(steps, length_ns)
+        elif one_in > 1 and steps == 1 and self._step_weight > 1:
+            where = self._unusual.take(length_ns, one_in)
+            if where is not None:
+                self._stand_out(where)
+        self._unusual.learn(steps, length_ns)
+
+    def _stand_out(self, where: int) -> None:
+        """The step that is over, of which at least a part was counted, lasted much longer than others."""
+        cut = self._cut_parts.take(self.block_ns)
+        self.parts -= cut is not None
+        scale = cut[0] / cut[1] if cut is not None and cut[1] > 0 else 1.0
+        for place in self.places:
+            if place.step == self.since:
+                place.begin_lasting()
+                place.end_long(where, self.counted_steps, scale)
+        self._unusual.stands_out = True
+        self.weigh_itself()
+
     def cut_step(self) -> None:
         """Counting stops in the middle of a step. It is not among those that were counted, unless none is whole."""
         if self._in_counted_step() and self.lasting_step != self.phase.steps:
@@ -318,13 +357,18 @@ class PhaseTally(Weights):
         if self._first_cost_ns < 0:
             self._first_cost_ns = self.cost_ns
         steps = counted + left_out
+        if self.since == self.first:
+            self._at_first = counted
         if counted:
             self.cuts = 0
         elif steps and self.told_at_begin and self.sampling.on and self.lasting_step is None and self.tail is None:
             self._cut(self.since)  # counting stopped in it or behind it, in another phase
         self.since += steps
-        if self.lasting_step is not None and not counted:  # it is told by what was counted of it
+        if (
+            self.lasting_step is not None or self._unusual.stands_out
+        ) and not counted:  # told by what was counted of it
             counted, left_out = 1, steps - 1
+        self._unusual.stands_out = False
         self.weigh(counted, left_out)
         if not steps:
             return

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Literal, NamedTuple
 
+from syncscope.collect.count.unusual import Scale
+from syncscope.collect.count.visits import Visited
 from syncscope.schema.counting import CountedWait, Direction
 
 MAX_PLACES = 5_000
@@ -22,8 +25,20 @@ UNSEEN = 2
 in steps that were left out, and one that all had may lack in some (Agresti and Coull, 1998: two of each more)."""
 
 
+REACH = 1.9
+"""Standard deviations to either side of an estimate, a little less than those of its interval: what may be, but is not
+likely, is inside of that."""
+
+MOST_LONG = 3.0
+"""A step that lasts much longer than others stands for no more than so many times as many steps as those do."""
+
 ITSELF = 0.0
 """The weight of a step that is unlike the others: it stands for itself, and what was left out is not like it."""
+
+
+def _itself(where: int) -> Scale:
+    """What was counted is all."""
+    return Scale()
 
 
 class Sampled(NamedTuple):
@@ -41,8 +56,8 @@ class Sampled(NamedTuple):
     """Steps that the counted ones stand for, without those that stand for themselves."""
     all_steps: int | None = None
     """Steps, counted or not, besides the one that is under way; ``None`` unknown."""
-    of_time: float = 1.0
-    """A phase without steps lasted so many times as long as it was counted."""
+    visited: Visited = Visited()
+    """Of a phase without steps."""
     of_cut: float = 1.0
     """Steps in which counting stopped were so many times as long as what was counted of them."""
     tried: int = 0
@@ -53,6 +68,9 @@ class Sampled(NamedTuple):
     """The same of steps that last, ..."""
     lasting_step: int | None = None
     """... of which this one is under way."""
+    of_long: Callable[[int], Scale] = _itself
+    """How many times as many steps there were as were counted, of those that lasted much longer than others, by how
+    much that was."""
     of_seen: float = 1.0
     """Where no step stands for others: so many times as many steps there were as were counted, whole or in part."""
     first: int | None = None
@@ -89,17 +107,22 @@ class Place:
         "last_cut",
         "lasting",
         "lasting_steps",
+        "long",
+        "long_count",
+        "long_steps",
         "may_wait",
         "name",
         "non_blocking",
         "now",
         "pageable",
+        "shortest_ns",
         "squares",
         "stack",
         "step",
         "steps",
         "thread",
         "to_device",
+        "unseen",
         "weight",
         "weighted",
     )  # fmt: skip
@@ -128,6 +151,15 @@ class Place:
         """Of them, those in ``step``."""
         self.lasting = self.lasting_steps = 0
         """Waits in steps that last, of which the parts told what was counted. They are not in ``count`` either."""
+        self.unseen = 0.0
+        """Waits in what was missed of visits that were counted in part, if it was like the rest of them."""
+        self.shortest_ns = math.inf
+        """Of visits with waits, the length of the shortest one."""
+        self.long: dict[int, float] = {}
+        """Waits in drawn steps that lasted much longer than others, beyond those that a step usually has, by how much
+        longer that was, ..."""
+        self.long_count = self.long_steps = 0
+        """... and as many as were counted, in so many steps. They are not in ``count`` either."""
         self.bytes = self.blocked_ns = 0
         self.pageable = self.non_blocking = self.may_wait = False
         self.thread: str | None = None
@@ -156,22 +188,53 @@ class Place:
 
     def end_lasting(self) -> None:
         """The step that lasts is over. As many waits as a step usually has are its own, and no more than they are."""
-        usual = self.usual_of_lasting
+        more = self._end_unusual(self.usual_of_lasting)
+        self.lasting, self.lasting_steps = self.lasting + more, self.lasting_steps + (more > 0)
+
+    def end_long(self, where: int, counted_steps: int, scale: float) -> None:
+        """The step is over, and lasted much longer than others: that much longer which ``where`` stands for, and
+        ``scale`` times as long as it was counted. As many waits as steps have on average, by ``counted_steps``, are its
+        own."""
+        if more := self._end_unusual(min(self.now, round(self.count / max(counted_steps, 1)))):
+            self.long[where] = self.long.get(where, 0.0) + more * scale
+            self.unseen += more * (scale - 1)
+            self.long_count, self.long_steps = self.long_count + more, self.long_steps + 1
+
+    def _end_unusual(self, usual: int) -> int:
+        """Add up the ``usual`` ones of a step's waits, which is over. Returns the others."""
         self.count, self.steps, self.alone = self.count + usual, self.steps + (usual > 0), self.alone + usual
         more, self.now = self.now - usual, 0
-        self.lasting, self.lasting_steps = self.lasting + more, self.lasting_steps + (more > 0)
+        return more
 
     @property
     def usual_of_lasting(self) -> int:
         """Waits in the step under way, which lasts, as far as other steps with waits have as many."""
         return min(self.now, math.ceil(self.count / self.steps)) if self.steps else 0
 
+    def end_visit(self, visited: Visited) -> None:
+        """A visit to its phase, which has no steps, is over."""
+        if now := self.now:
+            self.weighted += self._of_visit(visited.scale)
+            self.unseen += now * (visited.scale - 1)
+            self.shortest_ns = min(self.shortest_ns, visited.under_way_ns)
+            self.count, self.steps, self.now = self.count + now, self.steps + 1, 0
+
+    def _of_visit(self, scale: float) -> float:
+        """Waits in a visit that lasted ``scale`` times as long as it was counted. As many as a visit usually has are
+        its own: what comes once in each, or once at all, is no rate."""
+        usual = max(self.weighted / self.steps, 1.0) if self.steps else 1.0
+        if self.now >= usual:
+            return usual + (self.now - usual) * scale
+        return min(self.now * scale, usual)
+
     def begin_again(self) -> None:
         """Its steps were others so far."""
-        self.before += self.count + self.now + self.cut + self.lasting
+        self.before += self.count + self.now + self.cut + self.lasting + self.long_count
+        self.long, self.long_count, self.long_steps = {}, 0, 0
         self.cut = self.cut_steps = self.last_cut = self.lasting = self.lasting_steps = 0
         self.count = self.steps = self.now = self.first_step = self.step = self.alone = 0
-        self.weighted = self.squares = 0.0
+        self.weighted = self.squares = self.unseen = 0.0
+        self.shortest_ns = math.inf
         self.bytes = self.blocked_ns = 0
 
     def add(self, other: Place) -> None:
@@ -181,12 +244,18 @@ class Place:
         self.steps += other.steps + (now > 0)
         self.weighted += other.weighted + now * other.weight
         self.squares += other.squares + now * (now - 1) * other.weight
+        self.unseen += other.unseen
+        self.shortest_ns = min(self.shortest_ns, other.shortest_ns)
         self.alone += other.alone + now * (other.weight == ITSELF)
         self.before += other.before
         self.cut += other.cut
         self.cut_steps += other.cut_steps
         self.lasting += other.lasting
         self.lasting_steps += other.lasting_steps
+        for where, more in other.long.items():
+            self.long[where] = self.long.get(where, 0.0) + more
+        self.long_count += other.long_count
+        self.long_steps += other.long_steps
         self.bytes += other.bytes
         self.blocked_ns += other.blocked_ns
         self.pageable |= other.pageable
@@ -241,8 +310,8 @@ class Place:
         lasting = self.lasting + self.now - now
         count, steps = self.count + now, self.steps + (now > 0)
         estimate, variance = self._estimate(now, sampled)
-        if sampled.of_time > 1:
-            estimate, variance = _of_parts(count, sampled.of_time, variance)
+        if sampled.visited.seen:
+            estimate, variance = self._of_visits(estimate, now, sampled.visited)
         if sampled.all_steps and count == steps:  # once in each that had one
             estimate = min(estimate, float(sampled.all_steps + 1))
         if sampled.of_seen > 1:
@@ -254,11 +323,35 @@ class Place:
             of_lasting, variance = _of_parts(lasting, sampled.of_lasting, variance)
             count, estimate = count + lasting, estimate + of_lasting
             steps += self.lasting_steps + (self.now > now)
+        if self.long:
+            of_long, variance = self._of_long(sampled, variance)
+            count, steps, estimate = count + self.long_count, steps + self.long_steps, estimate + of_long
         if sampled.of_seen > 1:
             estimate, variance = _of_parts(estimate, sampled.of_seen, variance * sampled.of_seen**2)
         if not count:
             return _Told(self.cut, self.cut_steps, estimate, variance, self.blocked_ns)
         return _Told(count, steps, estimate, variance, self.blocked_ns * count // (count + self.cut))
+
+    def _of_visits(self, estimate: float, now: int, visited: Visited) -> tuple[float, float]:
+        """Waits in all visits, and the variance of this number. ``estimate`` is of those that were counted, with
+        ``now`` ones in the visit that is under way as they are."""
+        steps, shortest_ns = self.steps + (now > 0), self.shortest_ns
+        if now:
+            estimate += self._of_visit(visited.scale) - now
+            shortest_ns = min(shortest_ns, visited.under_way_ns)
+        unseen = self.unseen + now * (visited.scale - 1)
+        # A visit that was missed may have had the place, where it was no shorter than each one that had it.
+        missed = min(visited.missed * steps / visited.seen, visited.missed_ns / max(shortest_ns, 1))
+        return _of_parts(estimate, 1 + missed / max(steps, 1), (unseen / 2) ** 2)
+
+    def _of_long(self, sampled: Sampled, variance: float) -> tuple[float, float]:
+        """Waits in all steps that lasted much longer, and their variance besides ``variance``."""
+        estimate, variance = 0.0, variance + (self.unseen / 2) ** 2
+        for where, more in tuple(self.long.items()):
+            scale, limit = sampled.of_long(where), MOST_LONG * max(sampled.mean, 1.0)
+            estimate += more * min(scale.likely, limit)
+            variance += (more * (min(scale.most, limit) - 1) / REACH) ** 2
+        return estimate, variance
 
     def _with_cut(self, estimate: float, variance: float, sampled: Sampled) -> tuple[float, float]:
         """Waits in all steps, where whole ones tell ``estimate`` and those in which counting stopped tell more. Where

@@ -64,14 +64,15 @@ LAST = 0.001
 """The share of the time that may go into counting the last step of each stay in a phase, and as much into its first
 one, besides drawn steps."""
 
-FEW_RUNS = 5
+FEW_RUNS = 7
 """Runs of counted steps that are compared with the steps around them before that is believed."""
 
 RUNS_KEPT = 15
 
-SURELY = 1.64
-"""Of a normal distribution: in 95 of 100 cases the median of runs is above the bound that is taken. Where steps differ
-by milliseconds, half of all medians tell of a cost that is not there."""
+SURELY = 2.33
+"""Of a normal distribution: in 99 of 100 cases the median of runs is above the bound that is taken. Where steps differ
+by milliseconds, half of all medians tell of a cost that is not there, and once one is believed, few runs tell better.
+"""
 
 DEAREST = 8.0
 """A run is not taken to cost more than so many times what its prices say."""

@@ -9,7 +9,7 @@ from types import FrameType
 from typing import Any
 
 from syncscope.collect.annotations import expectation
-from syncscope.collect.count.account import Account
+from syncscope.collect.count.account import PROBED, Account
 from syncscope.collect.count.phase import Phase, Tracker
 from syncscope.collect.count.phase_tally import PhaseTally
 from syncscope.collect.count.places import COPIES, MAX_PLACES, Place
@@ -56,6 +56,8 @@ class Tally:
         self.compiling: Callable[[], bool] = lambda: False
         """Whether Dynamo compiles on this thread: operators then run on tensors without memory, and do not wait."""
         self.warned = Warned()
+        self.passing_call: Callable[[], object] | None = None
+        """A call of our own that passes, to be timed; ``None`` where prices are known."""
         self._stacks = stacks
         self._tracker = tracker
         self._account = account
@@ -141,7 +143,23 @@ class Tally:
             self.failed(error)
 
     def passed(self) -> None:
-        self._account.passed += 1
+        account = self._account
+        account.passed += 1
+        if not account.passed % PROBED:
+            self._judge_passing()
+
+    def _judge_passing(self) -> None:
+        """Time a call of our own, and stop counting where so many that passed cost more than is allowed."""
+        account = self._account
+        try:
+            if self.passing_call is not None:
+                begin = time.perf_counter_ns()
+                self.passing_call()
+                account.book_probe(time.perf_counter_ns() - begin)
+            if account.on and account.is_over:
+                self._over()
+        except Exception as error:
+            self.failed(error)
 
     def waited(self, name: str, start_ns: int, frame: Any) -> None:
         """A wrapped call that waits has returned."""

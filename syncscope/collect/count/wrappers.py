@@ -222,11 +222,13 @@ class CountingWrappers(CallWrappers):
         self._patches.replace(owner, name, make)
 
 
-def conversion(label: str, counts: Counts, gate: Gate, warnings: WarningCount, torch: Any) -> Callable[[Any], Any]:
-    """What makes the wrapper of ``Tensor.to``, ``cuda`` and ``cpu``."""
+def conversion(
+    label: str, counts: Counts, gate: Gate, warnings: WarningCount, torch: Any, *more: type
+) -> Callable[[Any], Any]:
+    """What makes the wrapper of ``Tensor.to``, ``cuda`` and ``cpu``. ``more`` types run no Python of their own."""
     copied, passed, now, caller = counts.copied, counts.passed, time.time_ns, sys._getframe
     traced, compiling = tracing(torch), torch.compiler.is_compiling
-    plain, modes = plain_types(torch), function_modes(torch)
+    plain, modes = (*plain_types(torch), *more), function_modes(torch)
     told = _copy_teller(label, counts)
 
     def make(original: Any) -> Any:

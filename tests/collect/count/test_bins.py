@@ -24,6 +24,15 @@ def test_a_bin_holds_one_phase_and_ends_when_it_is_long() -> None:
     assert [each.windows for each in taken] == [False] * 5 + [True]
 
 
+def test_long_steps_are_told_with_the_time_in_which_they_ended() -> None:
+    """Waits and the time are told first, and then that a step was over."""
+    bins = Bins(0)
+    for step in range(3):
+        bins.add((step + 1) * 2 * FIRST_WIDTH_NS, 1, waits=4)
+        bins.add((step + 1) * 2 * FIRST_WIDTH_NS, 1, steps=1, counted=1)
+    assert [(each.length_ns, each.steps, each.waits) for each in bins.taken()] == [(2 * FIRST_WIDTH_NS, 1, 4)] * 3
+
+
 @pytest.mark.parametrize("phases", [1, 2, 3])
 @pytest.mark.parametrize("step_ns", [MS // 2, 100 * MS])
 def test_long_runs_keep_their_length_and_their_sums_in_many_bins(phases: int, step_ns: int) -> None:

@@ -400,6 +400,20 @@ def test_steps_of_very_different_lengths_do_not_make_counting_look_dear(seed: in
     assert statistics.mean(dearest) < 1.7 * usual
 
 
+def test_steps_that_differ_are_drawn_as_often_as_their_prices_allow() -> None:
+    """A cost that is believed by chance would make runs so few that long nothing tells better."""
+    drawn = []
+    for seed in range(10):
+        draw, steps, counted = random.Random(seed), 0, 0
+        sampling = Sampling(Draw(draw.random), always=False)
+        while steps < 3_000:
+            length = sum(max(draw.gauss(100e6, 25e6), 40e6) for _ in range(sampling.left))
+            steps, counted = steps + sampling.left, counted + sampling.left * sampling.on
+            sampling.next_block(sampling.left, length, 6e5 * sampling.on, 1e3, prices=PRICES, outs=0)
+        drawn.append(steps / counted)
+    assert statistics.mean(drawn) < 1.1 * (6e5 + PRICES.switch) / (0.003 * 100e6)
+
+
 def test_while_counting_is_paused_steps_pass_unheard_and_without_wrappers() -> None:
     with running(prices=replace(PRICES, warning=60_000.0, gate=1_000.0)) as run:
         train = run.enter(Phase(1))

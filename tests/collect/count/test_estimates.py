@@ -172,6 +172,24 @@ def test_the_first_step_stands_for_the_others_where_none_of_them_was_counted(las
     assert (told.estimate == 1) is known
 
 
+@pytest.mark.parametrize(("together", "known"), [(1, True), (2, False)])
+def test_a_second_step_that_was_told_with_the_first_one_is_no_other(together: int, known: bool) -> None:
+    """The phase was found in the midst of it, so that all waits of both count as the first one's."""
+    evaluate = Phase(1, "evaluate")
+    state = PhaseTally(evaluate, Draw(None))
+    place = state.warned[1] = Place("", 1, None, 0)
+    place.now = 300
+    state.heard_ns = 1
+    for steps in (together, 2 - together, 38):
+        evaluate.steps += steps
+        state.end_steps(steps * (evaluate.steps < 40), steps * (evaluate.steps == 40))
+    sampled = state.sampled(counting=False)
+    assert (sampled.first == 0) is known
+    told = place.waits(1, 40, sampled)
+    assert told is not None and told.estimate is not None
+    assert (told.estimate == 300) is known
+
+
 def test_what_waits_in_half_of_the_steps_is_not_known_as_well() -> None:
     told = tell(in_some(0.5), 1, 2_000, MS)
     assert told.high - told.low > 0.2 * told.true
