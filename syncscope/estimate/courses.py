@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple
@@ -44,7 +45,8 @@ class Course(NamedTuple):
 
     def ends(self, host: Floats, stream: Floats) -> Floats:
         """When the stream is done with each stretch (stretches, columns)."""
-        ends: Floats = np.maximum(self.busy + stream, self.behind + host)
+        ends: Floats = self.behind + host
+        np.maximum(self.busy + stream, ends, out=ends)
         return ends
 
 
@@ -54,19 +56,19 @@ class Courses:
     def __init__(self, stretches: Stretches, remembered: Dependencies, dur: Floats, ends: Bools) -> None:
         """``remembered`` are the targets by the item that they name, ``ends`` (items,) those of these items that are a
         stretch each, and ``dur`` (items,) is how long activities last."""
-        items, named = stretches.first, np.flatnonzero(ends[stretches.first])
+        items, self._named = stretches.first, np.flatnonzero(ends[stretches.first]).tolist()
         self._launches, self._by_block = stretches.launches, dict[int, Course]()
-        self.kept = {number: remembered[int(items[number])] for number in named.tolist()}
+        self.kept = {number: remembered[int(items[number])] for number in self._named}
         """What is done when the stream is done with a stretch, by its number."""
-        self.lengths = {number: float(dur[items[number]]) for number in named.tolist() if stretches.launches[number]}
+        self.lengths = {number: float(dur[items[number]]) for number in self._named if stretches.launches[number]}
         """How long the only activity of such a stretch lasts."""
 
     def of(self, block: Block, times: Times) -> Course:
         """That of a block, whose stretches have these ``times``. It is made once."""
         course = self._by_block.get(block.begin)
         if course is None:
-            numbers = range(block.begin, block.end)
-            kept = [(place, target) for place, number in enumerate(numbers) for target in self.kept.get(number, ())]
+            named = self._named[bisect_left(self._named, block.begin) : bisect_left(self._named, block.end)]
+            kept = [(number - block.begin, target) for number in named for target in self.kept[number]]
             course = Course.of(times, self._launches[block.begin : block.end], kept)
             self._by_block[block.begin] = course
         return course
@@ -75,5 +77,8 @@ class Courses:
 def sum_from(begin: Floats, least: Floats, past: Floats) -> Floats:
     """The ends of lengths, up to each of which together are ``past`` (n, columns), that follow each other from
     ``begin`` (columns,) on, each no sooner than its ``least``."""
-    ends: Floats = np.maximum.accumulate(np.maximum(least - past, begin)) + past
+    ends: Floats = least - past
+    np.maximum(ends, begin, out=ends)
+    np.maximum.accumulate(ends, out=ends)
+    ends += past
     return ends

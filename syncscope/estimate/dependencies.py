@@ -6,6 +6,7 @@ A dependency is found from the trace's own records where it has them, else from 
 from __future__ import annotations
 
 import itertools
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -13,7 +14,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from syncscope.estimate.device import EARLY, JUST, LAUNCHES, at_once, number_streams
+from syncscope.estimate.device import EARLY, JUST, LAUNCHES, at_once
 from syncscope.estimate.host import do_items
 from syncscope.estimate.items import DevicePart, HostPart
 from syncscope.timeline import Timeline
@@ -81,27 +82,29 @@ class Targets(msgspec.Struct, frozen=True):
 class Streams:
     """The ends of activities in the trace by stream: what had been launched by an item, and when it was done."""
 
-    def __init__(self, device: DevicePart) -> None:
-        stream, self._ends = device.stream, device.ends
+    def __init__(self, device: DevicePart, numbers: dict[tuple[int, int], int]) -> None:
+        """``numbers`` are those of ``number_streams``."""
+        stream, self._ends, self.numbers = device.stream, device.ends, numbers
         self.all = range(int(stream.max(initial=-1)) + 1)
         self._rows = [np.flatnonzero(stream == number) for number in self.all]
+        self._items = [rows.tolist() for rows in self._rows]  # asked for one by one
         self._reach = [np.maximum.accumulate(self._ends[rows]) for rows in self._rows]
 
     def used(self, before: int) -> list[int]:
         """Streams on which something was launched before an item."""
-        return [number for number in self.all if len(self._rows[number]) and self._rows[number][0] < before]
+        return [number for number in self.all if self._items[number] and self._items[number][0] < before]
 
     def end(self, target: Target, before: int) -> float:
         """When a target was done, as seen by an item; −inf for nothing."""
         item = before if target.item == NOW else target.item + 1
-        slot = int(np.searchsorted(self._rows[target.stream], item)) - 1
+        slot = bisect_left(self._items[target.stream], item) - 1
         return float(self._reach[target.stream][slot]) if slot >= 0 else -np.inf
 
     def last_until(self, time: float, before: int) -> Target | None:
         """The activity launched before an item that ended last until ``time``, if it ended just then."""
         best, last = time - LONGEST_RETURN, None
         for stream in self.all:
-            rows = self._rows[stream][: np.searchsorted(self._rows[stream], before)][-RECENT:]
+            rows = self._rows[stream][: bisect_left(self._items[stream], before)][-RECENT:]
             ends = self._ends[rows]
             fits = np.flatnonzero((ends <= time + JUST) & (ends > best))
             if len(fits):
@@ -180,12 +183,13 @@ class HostWaits(msgspec.Struct, frozen=True):
     targets: Dependencies
 
 
-def find_host_waits(timeline: Timeline, host: HostPart, device: DevicePart) -> HostWaits:
+def find_host_waits(
+    timeline: Timeline, host: HostPart, device: DevicePart, streams: Streams, events: Events
+) -> HostWaits:
     """What each wait waited for. A wait whose target cannot be found keeps its length as host work."""
     blocks, role = device.blocks, timeline.calls.role
     begin, end, own = host.begin, host.end, host.own.copy()
-    streams, events = Streams(device), find_events(timeline, host, device)
-    named = _named_streams(timeline, host)
+    named = _named_streams(timeline, host, streams)
     targets: Dependencies = {}
     blocked, back = np.zeros(len(host), dtype=bool), np.zeros(len(host))
     for item in np.flatnonzero(do_items(timeline, host, WAITING) & ~blocks).tolist():
@@ -236,11 +240,10 @@ def _event(item: int, begin: float, end: float, streams: Streams, events: Events
     return next(just, None) or streams.last_until(end, item)
 
 
-def _named_streams(timeline: Timeline, host: HostPart) -> dict[int, int]:
+def _named_streams(timeline: Timeline, host: HostPart, streams: Streams) -> dict[int, int]:
     """The stream that each wait for a stream names, by item: from the device's record, else from the copy it
     completes."""
-    records = timeline.sync_records
-    number = number_streams(timeline.activities)[1]
+    records, number = timeline.sync_records, streams.numbers
     item_of = np.full(len(timeline.calls) + 1, -1)
     item_of[host.call[host.call >= 0]] = np.flatnonzero(host.call >= 0)
     waits = timeline.waits.take((timeline.waits.copy >= 0) & (item_of[timeline.waits.call] >= 0))
@@ -264,41 +267,44 @@ def _named_streams(timeline: Timeline, host: HostPart) -> dict[int, int]:
 # ---------------------------------------------------------------------------------------- waits of streams
 
 
-def find_stream_waits(timeline: Timeline, host: HostPart, device: DevicePart) -> Dependencies:
+def find_stream_waits(
+    timeline: Timeline, host: HostPart, device: DevicePart, streams: Streams, events: Events
+) -> Dependencies:
     """For each activity that another stream's event held (or might have), what it waited for.
 
     The device's record of a wait says it. Without a record, the stream that waits is that of the thread's next launch,
     and the event is the latest one of another stream that was over when that launch began. When several waits follow
     each other, either the streams that wait differ, or the streams they wait for.
     """
-    stream, noted = device.stream, _recorded_waits(timeline, host)
-    events, streams = find_events(timeline, host, device), Streams(device)
+    stream, noted = device.stream, _recorded_waits(timeline, host, streams)
     chain, starts = host.chain, device.starts
     waiting = do_items(timeline, host, ["stream-wait-event"])
     holds: Dependencies = {}
     for number in different(chain[waiting]):
         mine = np.flatnonzero((chain == number) & ((stream >= 0) | waiting))
         for waits, launches in _waits_in_a_row(mine, stream):
-            for held in _first_each(launches, stream)[: len(waits)]:
+            for held in _first_each(launches, stream, len(waits)):
                 began, on = float(starts[held]), int(stream[held])
                 if len(waits) == 1:
                     known = noted.get(waits[0]) or _event_of_another(events, streams, waits[0], on, began)
                     wanted = [known] if known is not None else []
                 else:
                     before = mine[mine < waits[0]][::-1][:RECENT]
-                    others = [int(stream[item]) for item in _first_each(before, stream) if stream[item] != on]
+                    others = [int(stream[item]) for item in _first_each(before, stream, len(waits) + 1)]
+                    others = [other for other in others if other != on]
                     wanted = [Target(other, waits[-1]) for other in others[: len(waits)]]
                 done = tuple(target for target in wanted if streams.end(target, held) <= began + EARLY)
                 if done:
                     holds[held] = (*holds.get(held, ()), *done)
-    for held, more in _with_default_stream(timeline, host, device, holds).items():
+    default = streams.numbers.get((timeline.device or 0, DEFAULT_STREAM), -1)
+    for held, more in _with_default_stream(default, host, device, holds).items():
         holds[held] = (*holds.get(held, ()), *more)
     return holds
 
 
-def held_until(holds: Dependencies, device: DevicePart) -> Floats:
-    """When what holds each item was done in the trace (n,), −inf for nothing."""
-    held, streams = np.full(len(device.stream), -np.inf), Streams(device)
+def held_until(holds: Dependencies, streams: Streams, items: int) -> Floats:
+    """When what holds each item was done in the trace (items,), −inf for nothing."""
+    held = np.full(items, -np.inf)
     for item, targets in holds.items():
         held[item] = max(streams.end(target, item) for target in targets)
     return held
@@ -313,27 +319,28 @@ def _waits_in_a_row(items: Ints, stream: Ints) -> Iterator[tuple[list[int], Ints
         yield part[stream[part] < 0].tolist(), part[stream[part] >= 0]
 
 
-def _first_each(items: Ints, stream: Ints) -> list[int]:
-    """The first launch on each stream, in order; calls that launch nothing are passed over."""
+def _first_each(items: Ints, stream: Ints, most: int) -> list[int]:
+    """The first launch on each of the first ``most`` streams, in order; calls that launch nothing are passed over."""
     first: dict[int, int] = {}
     for item, on in zip(items.tolist(), stream[items].tolist(), strict=True):
         if on >= 0 and on not in first:
             first[on] = item
+            if len(first) == most:
+                break
     return list(first.values())
 
 
-def _recorded_waits(timeline: Timeline, host: HostPart) -> dict[int, Target]:
+def _recorded_waits(timeline: Timeline, host: HostPart, streams: Streams) -> dict[int, Target]:
     """What the trace's own records say of waits for events: by item the recording call."""
     records = timeline.sync_records.take(timeline.sync_records.wait_on_event_correlation >= 0)
     if not len(records):
         return {}
     correlation = np.append(timeline.calls.correlation, -1)[host.call]
     item_of = {int(number): item for item, number in enumerate(correlation) if number >= 0}
-    stream_of = number_streams(timeline.activities)[1]
     result = {}
     columns = records.correlation, records.wait_on_event_correlation, records.wait_on_stream, records.device
     for waiting, recorded, stream, device in zip(*(column.tolist() for column in columns), strict=True):
-        number = stream_of.get((max(device, 0), stream), -1)
+        number = streams.numbers.get((max(device, 0), stream), -1)
         if waiting in item_of and recorded in item_of and number >= 0:
             result[item_of[waiting]] = Target(number, item_of[recorded])
     return result
@@ -354,21 +361,22 @@ def _event_of_another(events: Events, streams: Streams, item: int, waiting: int,
     return streams.latest(others, item, began + EARLY)
 
 
-def _with_default_stream(timeline: Timeline, host: HostPart, device: DevicePart, holds: Dependencies) -> Dependencies:
-    """What the legacy default stream and streams that are ordered with it hold each other by.
+def _with_default_stream(default: int, host: HostPart, device: DevicePart, holds: Dependencies) -> Dependencies:
+    """What the legacy default stream and streams that are ordered with it hold each other by; ``default`` is its
+    number, −1 for none.
 
     PyTorch's own streams are not ordered with it. One that is shows it: launched while the other was busy, it begins
     when that is done, again and again, and the two are never busy at once.
     """
     stream, starts, ends, launched = device.stream, device.starts, device.ends, host.end
-    default = number_streams(timeline.activities)[1].get((timeline.device or 0, DEFAULT_STREAM), -1)
     result: Dependencies = {}
+    free = np.ones(len(stream), dtype=bool)
+    free[list(holds)] = False
     for other in different(stream[(stream >= 0) & (stream != default)]).tolist() if default >= 0 else ():
         pair = np.flatnonzero((stream == other) | (stream == default))
         reach = np.concatenate([[-np.inf], np.maximum.accumulate(ends[pair])[:-1]])
         switch = np.concatenate([[False], stream[pair][1:] != stream[pair][:-1]])
-        unheld = np.array([item not in holds for item in pair.tolist()])
-        shown = switch & unheld & (reach > launched[pair] + JUST) & at_once(starts[pair], reach)
+        shown = switch & free[pair] & (reach > launched[pair] + JUST) & at_once(starts[pair], reach)
         if shown.sum() >= LEAST_SHOWN and (starts[pair][switch] >= reach[switch] - EARLY).all():
             for item in pair[switch].tolist():
                 result[item] = (*result.get(item, ()), Target(int(default if stream[item] == other else other)))

@@ -74,7 +74,7 @@ def _spread(items: Items, mine: Ints, size: dict[int, float], backward: Ints) ->
         # No later launch of the host delays it.
         last = int(np.searchsorted(backward, item)) - 1
         rows = np.minimum(np.searchsorted(done, shares * done[-1] * (1 - 1e-9)), max(last, 0))
-        question[item] = Edit(pieces=tuple(Target(stream, int(backward[row])) for row in rows))
+        question[item] = Edit(pieces=tuple(Target(stream, kernel) for kernel in backward[rows].tolist()))
         before += float(dur[item])
     return question
 

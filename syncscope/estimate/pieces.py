@@ -45,13 +45,14 @@ class Pieces:
         slower = self._slowdown * self._length
         slowed = self._number * slower
         ends = self._ends(ready + slowed, theirs)
-        beside = ends <= self.computing[stream] + slowed
+        slowed += self.computing[stream]
+        beside = ends <= slowed
         first = int(beside.argmin())
         many = len(beside) if beside.flat[first] else first // len(slower)
         if many:
-            self.done = ends[many - 1]
-            self.slowed = self.slowed + many * slower
-            self.computing[stream] = self.computing[stream] + many * slower
+            self.done, longer = ends[many - 1], many * slower
+            self.slowed = self.slowed + longer
+            self.computing[stream] = self.computing[stream] + longer
         return many
 
     def _run_one(self, stream: int, ready: Floats, theirs: Floats | None) -> Floats:
@@ -60,10 +61,10 @@ class Pieces:
         if theirs is not None:
             np.maximum(begin, theirs, out=begin)
         np.maximum(begin, self.done, out=begin)
-        self.done = begin + self._length
+        self.done = done = begin + self._length
         computing = self.computing[stream]
         longer: Floats = np.maximum(computing, begin)
-        np.minimum(longer, self.done, out=longer)
+        np.minimum(longer, done, out=longer)
         longer -= begin
         longer *= self._slowdown
         self.slowed = self.slowed + longer

@@ -11,7 +11,15 @@ from functools import cached_property
 import msgspec
 import numpy as np
 
-from syncscope.estimate.dependencies import Targets, carry_over, find_host_waits, find_stream_waits, held_until
+from syncscope.estimate.dependencies import (
+    Streams,
+    Targets,
+    carry_over,
+    find_events,
+    find_host_waits,
+    find_stream_waits,
+    held_until,
+)
 from syncscope.estimate.device import find_device_part, find_timing, number_streams
 from syncscope.estimate.host import find_host_part, find_loading, recorded_steps
 from syncscope.estimate.items import DevicePart, HostPart, Items
@@ -77,9 +85,11 @@ def compile_program(timeline: Timeline, costs: Costs = MEASURED) -> Program | No
     device = find_device_part(timeline, host)
     if not (device.stream >= 0).any():
         return None
-    holds = find_stream_waits(timeline, host, device)
-    timing = find_timing(host, device, held_until(holds, device))
-    waits = find_host_waits(timeline, host, device)
+    numbers = number_streams(tables.activities)[1]
+    streams, events = Streams(device, numbers), find_events(timeline, host, device)
+    holds = find_stream_waits(timeline, host, device, streams, events)
+    timing = find_timing(host, device, held_until(holds, streams, len(host)))
+    waits = find_host_waits(timeline, host, device, streams, events)
     targets = carry_over(Targets(waits.targets, holds), host.step)
     wait = waits.wait.copy()
     wait[sorted(targets.waits)] = True
@@ -101,7 +111,7 @@ def compile_program(timeline: Timeline, costs: Costs = MEASURED) -> Program | No
         host_ns=host_ns,
         device_ns=device_ns,
         one_engine=any(d.id == timeline.device and d.copy_engines == 1 for d in timeline.trace.devices),
-        streams=tuple(f"stream {name}" for _, name in number_streams(tables.activities)[1]),
+        streams=tuple(f"stream {name}" for _, name in numbers),
     )
 
 

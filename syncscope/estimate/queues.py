@@ -71,21 +71,31 @@ class Queues:
         if last < 0 or not np.count_nonzero(queue.ends[last] > host):
             queue.drop(last)
             return None
-        counts, places, ends, behind, past = queue.counts, [], [], [], 0
+        counts, places, ends, behind = queue.counts, list[int](), list[Floats](), list[float]()
+        awaited, past = -1, 0
         for place, many in enumerate(launched):
-            awaited = bisect_right(counts, before + many, 0, last + 1) - 1
-            if awaited >= 0 and many > past:
-                places.append(place)
-                ends.append(queue.ends[awaited])
-                behind.append(min(before + many - counts[awaited], many - past - 1) / (many - past))
-            past = many
+            own, past = many - past, many
+            if own:
+                until = before + many
+                while awaited < last and counts[awaited + 1] <= until:
+                    awaited += 1
+                if awaited >= 0:
+                    places.append(place)
+                    ends.append(queue.ends[awaited])
+                    # The launch that needed the place was held. The rest of the work came after it.
+                    behind.append(min(until - counts[awaited], own - 1) / own)
         queue.drop(last)
         if not places:
             return None
-        held = np.full((len(launched), work.shape[1]), -np.inf)
-        until = np.concatenate(ends).reshape(len(ends), -1)  # two thirds of the time of np.array
-        held[places] = until + np.array(behind)[:, None] * work[places] if any(behind) else until
-        return held
+        held = np.concatenate(ends).reshape(len(ends), -1)  # two thirds of the time of np.array
+        every = len(places) == len(launched)
+        if any(behind):
+            held += np.array(behind)[:, None] * (work if every else work[places])
+        if every:
+            return held
+        some = np.full((len(launched), work.shape[1]), -np.inf)
+        some[places] = held
+        return some
 
     def add_all(self, stream: int, launched: Sequence[int], done: Floats) -> None:
         """Keep when each of some stretches will be ``done`` (stretches, columns), up to whose ends so many launches are

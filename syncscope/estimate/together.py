@@ -8,6 +8,7 @@ is at best.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from itertools import zip_longest
 
 import msgspec
@@ -22,7 +23,7 @@ from syncscope.estimate.program import Program
 from syncscope.schema.findings import Finding
 
 
-class Tried(msgspec.Struct, frozen=True):
+class Tried(msgspec.Struct, frozen=True, dict=True):
     """The findings for which something is replayed."""
 
     questions: tuple[Question, ...]
@@ -41,12 +42,12 @@ class Tried(msgspec.Struct, frozen=True):
     def __len__(self) -> int:
         return len(self.questions)
 
-    @property
+    @cached_property
     def whole(self) -> list[int]:
         """The numbers of those that together likely save something: all, where each has only a bound."""
         return np.flatnonzero(self.firm).tolist() if any(self.firm) else list(range(len(self)))
 
-    @property
+    @cached_property
     def better(self) -> list[int]:
         """The numbers of those that may save more than what they ask."""
         return [number for number, (one, best) in enumerate(zip(self.questions, self.best, strict=True)) if one != best]
@@ -56,7 +57,7 @@ class Tried(msgspec.Struct, frozen=True):
         """Whether some have a saving, and others only a bound."""
         return any(self.firm) and not all(self.firm)
 
-    @property
+    @cached_property
     def bests(self) -> list[Question]:
         """What is asked besides: each of ``better`` at best, with them the ``whole``, and where they are ``mixed`` all
         at best."""

@@ -206,17 +206,18 @@ def find_meetings(
     }
     if not len(steps) and recorded_from is not None and first_work is not None and first_work > recorded_from:
         lost.setdefault(0, {})[delays.setdefault(Delay(cause=START), len(delays))] = first_work - recorded_from
-    kept = []
+    kept, end, dur, exposed = [], met.end, met.dur, met.exposed
+    alone = met.in_graph & (met.group == "")
     for rows in group_rows(block):
-        part, first = met.take(rows), int(rows[0])
+        first = int(rows[0])
         idle = lost.get(int(block[first]), {})
         kept.append(
             Collective(
-                step=int(number[first]), name=str(what[first]), end_ms=int(part.end.max()) / 1e6,
-                ms=_ms(part.dur), exposed_ms=_ms(part.exposed),
+                step=int(number[first]), name=str(what[first]), end_ms=int(end[rows].max()) / 1e6,
+                ms=_ms(dur[rows]), exposed_ms=_ms(exposed[rows]),
                 idle_ms=tuple(ns / 1e6 for ns in idle.values()), delays=tuple(idle),
-                each_ms=tuple((part.dur / 1e6).tolist()) if len(rows) > 1 and _keeps_each(rows, met) else (),
-                in_graph=bool(part.in_graph[0] and part.group[0] == ""),
+                each_ms=tuple((dur[rows] / 1e6).tolist()) if len(rows) > 1 and _keeps_each(rows, met) else (),
+                in_graph=bool(alone[first]),
             )
         )  # fmt: skip
     begin = int(steps.ts.min()) if len(steps) else recorded_from

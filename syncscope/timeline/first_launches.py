@@ -10,7 +10,7 @@ import numpy as np
 from syncscope.patterns import compile_later
 from syncscope.timeline.calls import COMMANDS, last_before
 from syncscope.timeline.intervals import Bools, Ints
-from syncscope.timeline.row_groups import number_groups, number_in_group
+from syncscope.timeline.row_groups import number_in_group
 from syncscope.timeline.tables import Activities, Calls, Ops
 from syncscope.trace.sets import different
 
@@ -59,7 +59,7 @@ def find_compilations(ops: Ops, calls: Calls, activities: Activities) -> Iterato
     if not len(known) or not len(ops):
         return
     known = known[np.argsort(activities.launch[known], kind="stable")]
-    launch, name = activities.launch[known], number_groups(activities.name[known])
+    launch, name = activities.launch[known], activities.name_places[known]
     commands = np.flatnonzero(calls.do(COMMANDS))
     last = last_before(calls.ts[launch], calls.tid[launch], commands, calls.ts, calls.tid)
     since = np.where(last >= 0, np.append(calls.end, 0)[last], np.iinfo(np.int64).min)
@@ -113,7 +113,7 @@ def find_scripted(ops: Ops, calls: Calls) -> Iterator[tuple[int, int, int]]:
 def first_of_each_name(activities: Activities) -> Ints:
     """The first activity of each name whose launch is known."""
     known = np.flatnonzero(activities.launch >= 0)
-    return known[np.unique(number_groups(activities.name[known]), return_index=True)[1]]
+    return known[np.unique(activities.name_places[known], return_index=True)[1]]
 
 
 def _ran_until(activities: Activities) -> Ints:

@@ -12,6 +12,10 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 Bools: TypeAlias = npt.NDArray[np.bool_]
 
 
+LONG_AGO = -(1 << 62)
+"""Earlier than any time."""
+
+
 def are_among(values: Ints, known: Ints) -> Bools:
     """Which values (n,) are among the ``known`` (m,). Quicker than ``np.isin`` for numbers that mostly count up."""
     if not len(known):
@@ -36,8 +40,10 @@ class Union:
         edges = np.ones(len(starts) + 1, dtype=bool)
         edges[1:-1] = starts[1:] > reach[:-1]
         self.ts: Ints = starts[edges[:-1]]
-        self.end: Ints = reach[edges[1:]]
-        self._total = np.zeros(len(self.ts) + 1, dtype=np.int64)
+        # As if a piece of no length had ended long before.
+        self._ends, self._total = np.zeros((2, len(self.ts) + 1), dtype=np.int64)
+        self._ends[0], self._ends[1:] = LONG_AGO, reach[edges[1:]]
+        self.end: Ints = self._ends[1:]
         np.cumsum(self.end - self.ts, out=self._total[1:])
 
     @property
@@ -46,12 +52,14 @@ class Union:
 
     def before(self, time: Ints) -> Ints:
         """How much of the union lies before each time."""
-        piece = np.searchsorted(self.ts, time, side="right") - 1
-        inside = np.minimum(time, self.end[piece]) - self.ts[piece] if len(self.ts) else np.zeros_like(time)
-        return np.where(piece >= 0, self._total[np.maximum(piece, 0)] + inside, 0)
+        begun = self.ts.searchsorted(time, side="right")
+        lengths: Ints = self._total[begun] - np.maximum(self._ends[begun] - time, 0)
+        return lengths
 
     def within(self, ts: Ints, end: Ints) -> Ints:
         """How much of the union lies inside each interval ``[ts, end)``."""
+        if not len(self.ts):
+            return np.zeros_like(ts)
         lengths: Ints = np.maximum(self.before(end) - self.before(ts), 0)
         return lengths
 

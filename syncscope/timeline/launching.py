@@ -109,12 +109,14 @@ def _find_graphs(calls: Calls, activities: Activities, step: Ints, exchanges: In
     known = np.flatnonzero(activities.launch >= 0)[::-1]
     launch = activities.launch[known]
     names = np.full(len(calls), -1, dtype=np.int64)
-    names[launch] = number_groups(activities.name[known])
+    names[launch] = activities.name_places[known]
     crosses = np.zeros(len(calls), dtype=bool)
     crosses[launch] = np.isin(activities.direction[known], HOST_SIDES)
     breaks = calls.do(["graph-launch", *SYNC_ROLES, *MEMORY_ROLES]) | crosses
     breaks[exchanges] = True
-    inside = np.setdiff1d(np.flatnonzero(calls.do(["launch"]) & (step >= 0)), exchanges)
+    replayed = calls.do(["launch"]) & (step >= 0)
+    replayed[exchanges] = False
+    inside = np.flatnonzero(replayed)
     stretches = []
     of_step: dict[int, Counter[tuple[int, ...]]] = {number: Counter() for number in steps}
     for rows in group_rows(number_groups(step[inside], np.cumsum(breaks, dtype=np.int64)[inside])):

@@ -13,7 +13,7 @@ from syncscope.patterns import compile_later
 from syncscope.timeline.calls import COMMANDS, last_before
 from syncscope.timeline.first_launches import LONG_LOAD, first_of_each_name
 from syncscope.timeline.intervals import Bools, Ints
-from syncscope.timeline.row_groups import group_rows, number_groups, number_texts, passing
+from syncscope.timeline.row_groups import group_rows, number_texts, passing
 from syncscope.timeline.steps import step_of
 from syncscope.timeline.tables import Activities, Calls, Objects, Ops, Steps
 from syncscope.trace.names import SYNC_ROLES
@@ -123,7 +123,7 @@ def find_first_choices(ops: Ops, calls: Calls, activities: Activities, steps: St
     if not len(known) or not len(ops):
         return
     known = known[np.argsort(activities.launch[known], kind="stable")]
-    launch, name = activities.launch[known], number_groups(activities.name[known])
+    launch, name = activities.launch[known], activities.name_places[known]
     op = ops.around(calls)[launch]
     chooses = (op >= 0) & np.append(ops.named(LIBRARY_OPS.match), False)[op]
     last = last_before(calls.ts[launch], calls.tid[launch], np.arange(len(calls)), calls.ts, calls.tid)

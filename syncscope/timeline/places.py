@@ -228,7 +228,8 @@ class Places:
         return bool(frames) and frames[-1].function in BACKWARD and "torch/autograd/" in frames[-1].file
 
     def _of_events(self, events: Ints) -> Ints:
-        return np.array([self._event(event) for event in events.tolist()], dtype=np.int64)
+        known = {event: self._event(event) for event in dict.fromkeys(events.tolist())}
+        return np.array([known[event] for event in events.tolist()], dtype=np.int64)
 
     def _of_frames(self, rows: Ints) -> Ints:
         known = self._of_row

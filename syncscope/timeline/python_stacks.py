@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cached_property
 
 import numpy as np
 
@@ -66,12 +67,17 @@ class PythonStacks:
     def are_in(self, file: str, functions: tuple[str, ...]) -> Bools:
         """Which rows (n,) are one of these functions of files that end with ``file``. A method counts by its own
         name."""
-        files = np.array([name.endswith(file) for name in self._files], dtype=bool)
-        wanted = np.array([name.split(".")[-1] in functions for name in self._functions], dtype=bool)
-        if not (files.any() and wanted.any()):
+        files = [name.endswith(file) for name in self._files]
+        if not any(files) or self._own_names.isdisjoint(functions):
             return np.zeros(len(self.ts), dtype=bool)
-        found: Bools = files[self._file] & wanted[self._function]
+        wanted = np.array([name.split(".")[-1] in functions for name in self._functions], dtype=bool)
+        found: Bools = np.array(files, dtype=bool)[self._file] & wanted[self._function]
         return found
+
+    @cached_property
+    def _own_names(self) -> frozenset[str]:
+        """The functions' names, of methods without those of their classes."""
+        return frozenset(name.split(".")[-1] for name in self._functions)
 
     def pass_through(self, files: re.Pattern[str]) -> bool:
         """Whether any row is of a file whose name holds the pattern."""

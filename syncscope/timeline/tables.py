@@ -6,26 +6,19 @@ says where its rows came from. A number that is unknown or does not apply is −
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from syncscope.timeline.intervals import Bools, Ints
 from syncscope.timeline.nesting import Nesting
-from syncscope.timeline.row_groups import number_texts
-from syncscope.trace.columns import Columns
-from syncscope.trace.rows import Rows
-from syncscope.trace.sets import different
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from typing_extensions import Self
-
-Objects: TypeAlias = npt.NDArray[np.object_]
-"""Texts, or tuples of texts."""
+from syncscope.timeline.row_groups import number_groups, number_texts
+from syncscope.timeline.table import NamedTable as NamedTable
+from syncscope.timeline.table import Objects as Objects
+from syncscope.timeline.table import Table as Table
+from syncscope.timeline.table import TimedTable as TimedTable
 
 CAUSES = (
     "wait", "warm-up", "data loading", "allocation", "pageable copy", "host collective", "collective", "host idle",
@@ -38,93 +31,6 @@ waits for a thread or another process. *launching*: the host launches one
 thing right after the other, and the device is done sooner. *launch latency*: from the return of the launching call to
 the device's begin. *queued on device*: launched well before, held by the device itself (another stream's event, or
 its own pace). *unknown*: the trace holds no runtime calls."""
-
-
-class Table(Columns):
-    """Columns of one length."""
-
-    row: Ints
-
-    def __len__(self) -> int:
-        return len(self.row)
-
-    def take(self, rows: Ints | Bools | list[int]) -> Self:
-        """Some rows: those with these numbers, in that order, or those for which a mask is true. Each column of them is
-        made when it is first asked for: most are not, and those of texts take long."""
-        wanted = rows if isinstance(rows, np.ndarray) else np.array(rows, dtype=np.int64)
-        part = object.__new__(type(self))
-        part.__dict__["_part_of"] = self, np.flatnonzero(wanted) if wanted.dtype == bool else wanted
-        return part
-
-    if not TYPE_CHECKING:  # which would take any name for a column
-
-        def __getattr__(self, name: str) -> Any:
-            if name not in self.columns or "_part_of" not in self.__dict__:
-                raise AttributeError(f"{type(self).__name__} has no column {name}")
-            whole, rows = self.__dict__["_part_of"]
-            column = self.__dict__[name] = getattr(whole, name)[rows]
-            return column
-
-    def numbered(self) -> Self:
-        """The same rows as a whole table of their own: ``row`` counts from 0."""
-        return self.replace(row=np.arange(len(self), dtype=np.int64))
-
-    @classmethod
-    def of(cls, rows: Rows) -> Self:
-        """The rows of a table of the trace that has a column for each field."""
-        names = [name for name in cls.columns if name != "row"]
-        arrays: dict[str, Any] = {
-            name: rows.texts[name].objects() if name in rows.texts else rows.numbers[name] for name in names
-        }
-        return cls(row=np.arange(len(rows), dtype=np.int64), **arrays)
-
-    def to_pandas(self) -> pd.DataFrame:
-        """A frame with a column for each field, except fields with two dimensions."""
-        import pandas as pd
-
-        columns = {name: getattr(self, name) for name in self.columns}
-        return pd.DataFrame({name: column for name, column in columns.items() if column.ndim == 1})
-
-
-class TimedTable(Table):
-    """Rows that last from ``ts`` to ``end``: device work on the device, calls and waits in the call itself."""
-
-    ts: Ints
-    end: Ints
-
-    @property
-    def dur(self) -> Ints:
-        return self.end - self.ts
-
-
-class NamedTable(TimedTable):
-    """Rows with a thread and a name, of which there are few."""
-
-    tid: Ints
-    name: Objects
-
-    def named(self, test: Callable[[str], object]) -> Bools:
-        """Which rows (n,) have a name that passes a test. Each name is tested once."""
-        number, names = self._names
-        found: Bools = np.array([bool(test(name)) for name in names], dtype=bool)[number]
-        return found
-
-    def names(self) -> list[str]:
-        """The different names of the rows."""
-        number, names = self._names
-        return [names[one] for one in np.flatnonzero(np.bincount(number, minlength=len(names))).tolist()]
-
-    @classmethod
-    def of(cls, rows: Rows) -> Self:
-        table = super().of(rows)
-        names = rows.texts["name"]
-        table.__dict__["_names"] = names.codes, list(names.names)  # known, so it need not be found
-        return table
-
-    @cached_property
-    def _names(self) -> tuple[npt.NDArray[np.integer], list[str]]:
-        """Each row's name as a number (n,), and the names by number."""
-        return number_texts(self.name)
 
 
 class Steps(TimedTable):
@@ -156,6 +62,15 @@ class Activities(TimedTable):
     """The process group of a collective, ``""`` unknown."""
     launch: Ints
     """Row in ``calls`` of the call that launched it, −1 not in the trace."""
+
+    @cached_property
+    def name_places(self) -> Ints:
+        """For each row (n,) the place of its name in the order of the names of the whole table."""
+        if "_part_of" in self.__dict__:
+            whole, rows = self.__dict__["_part_of"]
+            places: Ints = whole.name_places[rows]
+            return places
+        return number_groups(self.name)
 
 
 class Calls(NamedTable):
@@ -191,13 +106,24 @@ class Marks(NamedTable):
     def chain(self, row: int) -> tuple[str, ...]:
         """Names of one and of those around it, outermost first, without the profiler's step markers; ``()`` for
         row −1."""
-        names = [self.name[i] for i in self.nesting.chain(row)]
-        return tuple(name for name in reversed(names) if not name.startswith("ProfilerStep#"))
+        known, parent, new = self._chains, self.nesting.parent, []
+        while row not in known:
+            new.append(row)
+            row = parent.item(row)
+        chain = known[row]
+        for row in reversed(new):
+            name = self.name[row]
+            chain = known[row] = chain if name.startswith("ProfilerStep#") else (*chain, name)
+        return chain
+
+    @cached_property
+    def _chains(self) -> dict[int, tuple[str, ...]]:
+        """``chain`` of each row that was asked for, and of those around it."""
+        return {-1: ()}
 
     def chains(self, rows: Ints) -> Objects:
         """``chain`` of each of ``rows`` (n,)."""
-        known = {int(row): self.chain(int(row)) for row in different(rows)}
-        return objects([known[row] for row in rows.tolist()])
+        return objects(list(map(self.chain, rows.tolist())))
 
 
 class Ops(Marks):

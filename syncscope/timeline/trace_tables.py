@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -267,6 +268,12 @@ class TraceTables:
         """For each bubble (n,) which of ``places`` has most of what the host does in it, −1 where nobody asked yet. Who
         asks keeps it here, since one bubble is asked for under several causes."""
         return np.full(len(self.bubbles), -1, dtype=np.int64)
+
+    @cached_property
+    def idle_places(self) -> dict[tuple[str, ...], Any]:
+        """What the rules found of the host while the device is idle, by causes: who asks keeps it here, since several
+        rules ask for the same."""
+        return {}
 
     def annotations_around(self, ts: Ints, end: Ints, tid: Ints) -> list[tuple[str, ...]]:
         """For each interval (n,) of a thread, the innermost annotation that takes half of it, and those around that,

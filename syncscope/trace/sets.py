@@ -14,6 +14,8 @@ Array = TypeVar("Array", bound=NDArray[Any])
 def different(values: Array) -> Array:
     """The different values in order. Quick where most rows have the same as the row before, as with threads, and
     otherwise as quick as to sort."""
+    if len(values) < 2:
+        return values
     ordered = np.sort(values[_begin_runs(values)])
     return ordered[_begin_runs(ordered)]  # type: ignore[return-value]
 

@@ -75,6 +75,11 @@ def test_a_report_imports_nothing_that_it_does_not_use(tmp_path: Path, format: s
         assert names.isdisjoint({"plotly", "syncscope.report.html"})
 
 
+def test_numbers_are_taken_without_what_converts_them(tmp_path: Path) -> None:
+    file = TraceBuilder().step(0, 100).launch("gemm", call=(1, 2), runs=(5, 9)).write(tmp_path / "trace.json")
+    assert "pydantic" not in imported_by("analyze", str(file), "--jobs", "1", "--top", "3")
+
+
 def test_what_was_kept_is_shown_without_what_judges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("platformdirs")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))

@@ -7,16 +7,20 @@ from syncscope.estimate.dependencies import (
     NOW,
     UNBLOCKED,
     Dependencies,
+    Events,
     HostWaits,
+    Streams,
     Target,
     Targets,
     _waits_in_a_row,
     carry_over,
+    find_events,
     find_host_waits,
     find_stream_waits,
 )
-from syncscope.estimate.device import find_device_part
+from syncscope.estimate.device import find_device_part, number_streams
 from syncscope.estimate.host import find_host_part
+from syncscope.estimate.items import DevicePart, HostPart
 from syncscope.timeline import Timeline
 from tests.builders import TraceBuilder
 
@@ -24,10 +28,15 @@ MAIN, SIDE = 0, 1
 """Numbers of the streams 7 and 20, in the order of their first activity."""
 
 
+def seen(timeline: Timeline, host: HostPart) -> tuple[DevicePart, Streams, Events]:
+    device = find_device_part(timeline, host)
+    return device, Streams(device, number_streams(timeline.activities)[1]), find_events(timeline, host, device)
+
+
 def waits(builder: TraceBuilder) -> HostWaits:
     timeline = Timeline(builder.trace())
     host = find_host_part(timeline)
-    return find_host_waits(timeline, host, find_device_part(timeline, host))
+    return find_host_waits(timeline, host, *seen(timeline, host))
 
 
 def test_a_wait_for_a_stream_whose_name_nobody_recorded_is_for_the_one_done_just_then() -> None:
@@ -93,7 +102,7 @@ def test_steps_of_unequal_build_tell_nothing_of_each_other() -> None:
 def holds(builder: TraceBuilder) -> Dependencies:
     timeline = Timeline(builder.trace())
     host = find_host_part(timeline)
-    return find_stream_waits(timeline, host, find_device_part(timeline, host))
+    return find_stream_waits(timeline, host, *seen(timeline, host))
 
 
 def event(builder: TraceBuilder, at: float) -> TraceBuilder:

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from syncscope.trace.decoding.columns import integer, integers, nanoseconds
+from syncscope.trace.decoding.numbers import integer, integers, nanoseconds
 from syncscope.trace.rows import Texts
 from syncscope.trace.tables.frames import interned
 

@@ -8,7 +8,6 @@ from syncscope.timeline import Timeline
 from syncscope.timeline.bubbles import OWN_OP
 from syncscope.timeline.first_launches import first_of_each_name
 from syncscope.timeline.intervals import Bools, Ints
-from syncscope.timeline.row_groups import number_groups
 
 LONG = 500_000
 """Nanoseconds of a gap, at least, in which something is loaded, compiled or chosen."""
@@ -48,7 +47,7 @@ def _end_with_first(timeline: Timeline, due: Ints) -> Bools:
     launch of it comes after. Of the trace's first kernel that says nothing."""
     activities, bubbles = timeline.on_device, timeline.bubbles
     kernel = np.full(len(timeline.calls) + 1, -1, dtype=np.int64)
-    kernel[activities.launch] = number_groups(activities.name)
+    kernel[activities.launch] = activities.name_places
     kernel[-1] = -1  # of what has no launch
     ends_with = kernel[bubbles.launch]
     first = np.isin(bubbles.launch, activities.launch[first_of_each_name(activities)])

@@ -36,6 +36,14 @@ LOCAL = 0.01
 
 def find_idle_place(timeline: Timeline, *causes: str) -> IdlePlace | None:
     """Where the host is while the device is idle for ``causes``; ``None`` where that is not known, or everywhere."""
+    known = timeline.idle_places
+    if causes not in known:
+        known[causes] = _find_idle_place(timeline, causes)
+    found: IdlePlace | None = known[causes]
+    return found
+
+
+def _find_idle_place(timeline: Timeline, causes: tuple[str, ...]) -> IdlePlace | None:
     if not len(timeline.stacks.ts) and (sampled := find_sampled_place(timeline, causes)):
         return sampled
     bubbles, calls = timeline.bubbles, timeline.calls

@@ -82,6 +82,10 @@ def to_objects(values: Iterable[Any]) -> Objects:
     return np.fromiter(values, dtype=object)
 
 
+NONE = Occurrences.at(())
+"""As most rules find."""
+
+
 def places_of(timeline: Timeline, numbers: Ints) -> list[Place]:
     """The places with these indices."""
     places = timeline.places
@@ -96,6 +100,8 @@ def between_host_and_device(copies: Copies) -> Bools:
 
 def of_waits(waits: Waits, timeline: Timeline) -> Occurrences:
     """One occurrence a wait, with the bytes of the copy that it completes."""
+    if not len(waits):
+        return NONE
     return Occurrences.at(
         places_of(timeline, waits.place),
         ts=waits.ts, tid=waits.tid, step=waits.step, ops=waits.ops, call=waits.name,
@@ -107,6 +113,8 @@ def of_waits(waits: Waits, timeline: Timeline) -> Occurrences:
 
 def of_copies(copies: Copies, timeline: Timeline) -> Occurrences:
     """One occurrence a copy. Where a wait completes the copy, the stall is the wait's."""
+    if not len(copies):
+        return NONE
     launched = copies.launch >= 0
     # Where the ops around waits alone are known, those of the wait that completes a copy are the copy's.
     of_wait = [*timeline.waits.ops, ()]

@@ -34,6 +34,8 @@ class WaitRule(RankRule):
         timeline = inspection.timeline
         waits = timeline.waits
         mine = waits.take(inspection.unclaimed(waits) & self.claims(waits, timeline))
+        if not len(mine):
+            return []
         inspection.rule_of_wait.update(dict.fromkeys(mine.row.tolist(), self))
         return self.hits(timeline, self.occurrences(mine, timeline))
 

@@ -9,23 +9,23 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import compress, groupby
+from typing import Any
 
 import msgspec
 import numpy as np
 from msgspec import field
 from numpy.typing import NDArray
 
-from syncscope.trace.decoding.events import NO_ARGS, TABLE_OF, Args, Event
+from syncscope.trace.decoding.events import NO_ARGS, TABLE_OF, TABLES, Args, Event
+from syncscope.trace.decoding.numbers import Int, integers, nanoseconds, packed
 from syncscope.trace.names import item_size
 from syncscope.trace.source import Loss
-
-Int = NDArray[np.int64]
 
 LONGEST_US = 4e15
 """Times and lengths beyond this (the year 2096 in µs) are impossible; they would overflow int64 nanoseconds, or the
 length between two of them would."""
 
-_INT64 = 1 << 63
+_NO_ROWS = np.empty(0, dtype=np.int64)
 
 MOST_ELEMENTS = 1 << 58
 """The size in bytes of a message with more elements would overflow."""
@@ -46,7 +46,7 @@ class Strings(dict[str, int]):
 
     def column(self, values: Sequence[str]) -> Int:
         """The number of each string."""
-        return np.fromiter(map(self.__getitem__, values), np.int64, len(values))
+        return packed("q", list(map(self.__getitem__, values)))
 
     def texts(self, values: Sequence[object]) -> Int:
         """The number of each value's text. ``None``, which most rows have, counts as ``""``."""
@@ -71,6 +71,11 @@ class Part(msgspec.Struct):
     untimed: int = 0
     """How many events were left out because their time is missing or impossible."""
 
+    def add(self, table: str, rows: Int, events: list[Event], strings: Strings) -> None:
+        """Add the columns of a table, made from the events of its ``rows``."""
+        self.tables[table] = columns = _columns(table, rows, events, strings)
+        self.untimed += len(rows) - len(columns["row"])
+
     def renumber(self, numbers: NDArray[np.int32]) -> None:
         """Give the string with number ``i`` the number ``numbers[i]``."""
         for columns in self.tables.values():
@@ -94,13 +99,40 @@ class _Rows(dict[str | None, list[int]]):
     def fill(self, events: Sequence[Event] | Mapping[int, Event], strings: Strings) -> None:
         """Make the columns of every table from the ``events`` of its rows."""
         for table, rows in self._tables.items():
-            columns = _columns(table, rows, [events[row] for row in rows], strings)
-            self._part.tables[table] = columns
-            self._part.untimed += len(rows) - len(columns["row"])
+            self._part.add(table, packed("q", rows), [events[row] for row in rows], strings)
+
+
+class _Kinds(dict[type, int]):
+    """Numbers the classes of events, of which there is one for each category: ``_ANY`` for events of any kind, 0 for
+    arrows, else the place of their table behind 0."""
+
+    def __missing__(self, kind: Any) -> int:
+        number = _ANY
+        if kind is not Event:
+            number = 0 if kind.ph == "" else 1 + TABLES.index(TABLE_OF[kind.cat])
+        self[kind] = number
+        return number
+
+
+_ANY = 255
+_KINDS = _Kinds()
 
 
 def split(events: Sequence[Event], strings: Strings) -> Part:
     """Split a piece: complete events become columns by table, metadata and halves stay events."""
+    kinds = np.frombuffer(bytes(map(_KINDS.__getitem__, map(type, events))), dtype=np.uint8)
+    there = np.flatnonzero(np.bincount(kinds)[1:]).tolist()
+    if _ANY - 1 in there:
+        return _split_any(events, strings)
+    part = Part(len(events))
+    for number in there:
+        rows = np.flatnonzero(kinds == number + 1)
+        part.add(TABLES[number], rows, [events[row] for row in rows.tolist()], strings)
+    return part
+
+
+def _split_any(events: Sequence[Event], strings: Strings) -> Part:
+    """Split a piece that holds more than complete events and arrows."""
     part = Part(len(events))
     rows = _Rows(part)
     for row, event in enumerate(events):
@@ -175,24 +207,23 @@ def _close(stack: list[Event], end: Event, named: bool) -> bool:
 
 def empty_columns(table: str) -> Columns:
     """The columns of ``table``, with no rows."""
-    return _columns(table, [], [], Strings())
+    return _columns(table, _NO_ROWS, [], Strings())
 
 
-def _columns(table: str, rows: list[int], events: list[Event], strings: Strings) -> Columns:
+def _columns(table: str, rows: Int, events: list[Event], strings: Strings) -> Columns:
     """The columns of a table; leaves out the events whose time is missing or impossible."""
-    start = np.fromiter([event.ts for event in events], np.float64, len(events))
-    length = np.fromiter([event.dur or 0.0 for event in events], np.float64, len(events))
+    start, length = packed("d", [event.ts for event in events]), packed("d", [event.dur or 0.0 for event in events])
     # So neither is NaN. A length below 0 counts as 0.
     timed = (np.abs(start) <= LONGEST_US) & (np.abs(length) <= LONGEST_US) & (start + length <= LONGEST_US)
     if not timed.all():
-        rows, events = list(compress(rows, timed)), list(compress(events, timed))
+        rows, events = rows[timed], list(compress(events, timed))
         start, length = start[timed], length[timed]
     return {
         "ts": nanoseconds(start),
         "dur": np.maximum(nanoseconds(length), 0),
         "name": strings.column([event.name for event in events]),
         **_OWN[table](events, strings),
-        "row": np.fromiter(rows, np.int64, len(rows)),
+        "row": rows,
     }
 
 
@@ -233,8 +264,8 @@ def _device(events: Sequence[Event], strings: Strings) -> Columns:
         "correlation": integers([a.correlation for a in args]),
         "external_id": _external(args),
         "bytes": _sizes(args),
-        "copied": strings.texts([_copied(a) for a in args]),
-        "collective": strings.texts([a.collective if isinstance(a.collective, str) else None for a in args]),
+        "copied": strings.texts([None if a.copy_kind is None else _copied(a) for a in args]),
+        "collective": strings.texts([None if a.collective is None else _collective(a) for a in args]),
         "group": strings.texts([a.group for a in args]),
         "graph": integers([a.graph for a in args]),
     }
@@ -281,7 +312,10 @@ def _args(events: Sequence[Event]) -> list[Args]:
 
 
 def _external(args: Sequence[Args]) -> Int:
-    return integers([a.external_id_old if a.external_id is None else a.external_id for a in args])
+    ids = [a.external_id for a in args]
+    if None not in ids:
+        return integers(ids)
+    return integers([a.external_id_old if one is None else one for a, one in zip(args, ids, strict=True)])
 
 
 def _first(preferred: Int, other: Iterable[object]) -> Int:
@@ -299,51 +333,20 @@ def _copied(args: Args) -> str | None:
     return f"Memcpy {args.copy_kind} ({args.source_kind} -> {args.target_kind})"
 
 
+def _collective(args: Args) -> str | None:
+    return args.collective if isinstance(args.collective, str) else None
+
+
 def _sizes(args: Sequence[Args]) -> Int:
     """Bytes of each row. A collective's are those of its larger message where nothing else says them; −1 unknown."""
     size = integers([a.bytes for a in args])
-    dtypes = [a.dtype for a in args]
-    if not any(dtypes):
+    typed = [row for row, a in enumerate(args) if a.dtype]
+    if not typed:
         return size
-    elements = np.maximum(integers([a.elements_in for a in args]), integers([a.elements_out for a in args]))
-    each = np.array([item_size(str(dtype)) if dtype else -1 for dtype in dtypes], dtype=np.int64)
+    messages = [args[row] for row in typed]
+    elements = np.maximum(integers([a.elements_in for a in messages]), integers([a.elements_out for a in messages]))
+    each = integers([item_size(str(a.dtype)) for a in messages])
     sane = (elements >= 0) & (elements < MOST_ELEMENTS) & (each > 0)
-    return np.where(size < 0, np.where(sane, np.where(sane, elements, 0) * each, -1), size)
-
-
-# ------------------------------------------------------------------------------------------------ numbers
-
-
-def integer(value: object, missing: int = -1) -> int:
-    """``value``, a number or the text of one (``"7"``, ``"0x0"``), as an int64; ``missing`` for anything else."""
-    try:
-        if isinstance(value, str):
-            result = int(value, 0) if value[:2].lower() == "0x" else int(value)
-        elif isinstance(value, int | float):
-            result = int(value)
-        else:
-            return missing
-    except (ValueError, OverflowError):
-        return missing
-    # Ids of threads may be unsigned 64 bit: wrap, so that different ones stay different.
-    return result if -_INT64 <= result < _INT64 else (result + _INT64) % (2 * _INT64) - _INT64
-
-
-def integers(values: Sequence[object], missing: int = -1) -> Int:
-    """An int64 column; see :func:`integer`."""
-    try:
-        return np.fromiter(values, np.int64, len(values))  # raises for anything but numbers
-    except (TypeError, ValueError, OverflowError):
-        pass
-    plain = [v if type(v) is int and -_INT64 <= v < _INT64 else integer(v, missing) for v in values]
-    return np.fromiter(plain, np.int64, len(plain))
-
-
-def nanoseconds(microseconds: NDArray[np.float64] | Sequence[float]) -> Int:
-    """µs as int64 ns, exact to the nanosecond below 2^43 µs (101 days) and for whole numbers.
-
-    Converts whole part and fraction separately, since the product with 1000 would need more than a float's 53 bits.
-    """
-    us = np.asarray(microseconds, dtype=np.float64)
-    whole = np.floor(us)
-    return whole.astype(np.int64) * 1000 + np.rint((us - whole) * 1000).astype(np.int64)
+    size = size.copy()
+    size[typed] = np.where(size[typed] < 0, np.where(sane, np.where(sane, elements, 0) * each, -1), size[typed])
+    return size

@@ -103,6 +103,8 @@ TABLE_OF = {
 """The table of each category of event, in lower case. Before torch 1.12 categories were capitalised, and some had other
 names."""
 
+TABLES = tuple(dict.fromkeys(TABLE_OF.values()))
+
 _ARROWS = ("ac2g", "fwdbwd", "async_cpu_to_gpu", "forward_backward")
 """From a launch to what it launched, from an operator to its backward."""
 

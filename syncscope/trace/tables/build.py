@@ -15,11 +15,12 @@ from syncscope.patterns import compile_later
 from syncscope.schema.counting import RecordedRun
 from syncscope.schema.recording import FORMAT, Bare, RecordedGpu, Recording
 from syncscope.trace.beside import Beside
-from syncscope.trace.decoding.columns import Int, integer
 from syncscope.trace.decoding.events import Document, Event
+from syncscope.trace.decoding.numbers import Int, integer
 from syncscope.trace.memory import LARGE
 from syncscope.trace.model import Device, Trace
 from syncscope.trace.rows import Rows
+from syncscope.trace.sets import different
 from syncscope.trace.source import Loss, TraceError, one_line
 from syncscope.trace.tables.frames import RawTables, thread_names
 from syncscope.trace.tables.processes import find_merged, find_ranks
@@ -151,8 +152,11 @@ class _Frames:
         if not aliases:
             return
         for table in (self.frames, self.ops, self.runtime, self.annotations):
-            tids, codes = np.unique(table["tid"], return_inverse=True)
-            table.numbers["tid"] = np.array([aliases.get(int(tid), int(tid)) for tid in tids], dtype=np.int64)[codes]
+            tids = table["tid"]
+            table.numbers["tid"] = renamed = tids.copy()
+            for tid in different(tids).tolist():
+                if tid in aliases:
+                    renamed[tids == tid] = aliases[tid]
 
     def of(self, pid: int, devices: Int) -> _Frames:
         """The same without what is of other processes and of other devices, as the file calls their processes."""

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from syncscope.patterns import compile_later
 from syncscope.trace import model
-from syncscope.trace.decoding.columns import Columns, Int, Strings, empty_columns, integer
+from syncscope.trace.decoding.columns import Columns, Strings, empty_columns
 from syncscope.trace.decoding.events import NO_ARGS, Event
+from syncscope.trace.decoding.numbers import Int, integer
 from syncscope.trace.names import HIP_COPY_KINDS, collective_of, copy_of
 from syncscope.trace.rows import Rows, Texts
 from syncscope.trace.sets import different, either_of

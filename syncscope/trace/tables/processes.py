@@ -8,8 +8,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from syncscope.patterns import compile_later
-from syncscope.trace.decoding.columns import Int, integer
 from syncscope.trace.decoding.events import NO_ARGS, Event
+from syncscope.trace.decoding.numbers import Int, integer
 from syncscope.trace.rows import Rows
 from syncscope.trace.sets import different
 
