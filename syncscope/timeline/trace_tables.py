@@ -25,6 +25,7 @@ from syncscope.timeline.host_idle import find_idle_frames
 from syncscope.timeline.intervals import Bools, Ints, Union
 from syncscope.timeline.kernel_lines import Lines, find_kernel_lines
 from syncscope.timeline.late_peers import find_waiting
+from syncscope.timeline.launching import LAUNCHES
 from syncscope.timeline.loads import find_loads
 from syncscope.timeline.matching import Warned
 from syncscope.timeline.overlap import busiest, compute_unions
@@ -75,6 +76,11 @@ class TraceTables:
     def last_command(self) -> int:
         """When the last call that gives the device something to do begins, ns; −1 without one."""
         return int(self.calls.ts[self.calls.do(COMMANDS)].max(initial=-1))
+
+    @cached_property
+    def launch_times(self) -> Ints:
+        """When the calls begin that launch kernels, ns, in order."""
+        return np.sort(self.calls.ts[self.calls.do(LAUNCHES)])
 
     @cached_property
     def activities(self) -> Activities:

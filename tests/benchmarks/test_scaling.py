@@ -8,7 +8,10 @@ pytest.importorskip("psutil")
 
 from benchmarks import measure, read, scaling
 from fixtures import many_waits, repeat
-from syncscope import analyze, load
+from syncscope import analyze, load, rules
+from syncscope.timeline import Timeline
+from syncscope.timeline.tables import Calls
+from syncscope.trace import load as read_trace
 
 
 @pytest.mark.parametrize("power", [0.5, 1, 2])
@@ -76,3 +79,25 @@ def test_of_several_runs_the_quickest_counts(monkeypatch):
 def test_ratios_are_to_our_own_read_of_the_same_trace():
     rows = [read.Row("syncscope", "5 steps", 2.0, 4.0, 100.0), read.Row("HTA", "5 steps", 50.0, 50.0, 1000.0)]
     assert "| HTA | 5 steps | 50.00 | 25.00 | 50.0 | 1,000 |" in read.table(rows, 200)
+
+
+def test_rules_look_at_all_calls_as_often_for_many_lines_as_for_few(tmp_path, monkeypatch):
+    """Else their time grows with the product of lines and calls."""
+    looks = []
+    real = Calls.do
+
+    def do(calls, roles):
+        looks.append(len(calls))
+        return real(calls, roles)
+
+    monkeypatch.setattr(Calls, "do", do)
+    often = []
+    for lines in (20, 60):
+        path = tmp_path / f"{lines}.json"
+        many_waits.write(path, waits=10 * lines, lines=lines)
+        looks.clear()
+        timeline = Timeline(read_trace(path))
+        rules.find(timeline)
+        whole = len(timeline.calls)
+        often.append(sum(number == whole for number in looks))
+    assert often[0] == often[1]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from syncscope.rules.base.groups import Group
-from syncscope.timeline.launching import LAUNCHES
 from syncscope.timeline.row_groups import number_groups
 
 LEAST = 4
@@ -17,11 +16,10 @@ MOST = 0.5
 
 def are_in_a_row(group: Group) -> bool:
     """Whether most of a group's waits follow others of the group in their thread, and nothing is launched between."""
-    waits, calls = group.timeline.waits.take(group.rows.wait), group.timeline.calls
-    if len(waits) < LEAST:
+    if len(group.rows.wait) < LEAST:
         return False
+    waits = group.timeline.waits.take(group.rows.wait)
     order = np.lexsort((waits.begin, waits.tid))
     begin, tid = waits.begin[order], waits.tid[order]
-    launched = np.sort(calls.ts[calls.do(LAUNCHES)])
-    row = number_groups(tid, np.searchsorted(launched, begin))
+    row = number_groups(tid, np.searchsorted(group.timeline.launch_times, begin))
     return bool((np.bincount(row)[row] >= LEAST).mean() >= MOST)
