@@ -26,6 +26,8 @@ WHERE: dict[PhaseKind, str] = {
     "checkpoint": "in checkpoints",
 }
 """Where the phases without steps are."""
+BETWEEN = "before and between the loops whose steps are told"
+"""Where that is to which the program comes back after an evaluation, where nothing trains."""
 
 
 def describe_part(report: Report, trace: int) -> str:
@@ -79,6 +81,8 @@ def _elsewhere(run: Run) -> str:
     if longest is None or longest.share < MUCH:
         return ""
     where = WHERE.get(longest.kind, f"in {longest.name}")
+    if longest.kind == "start" and longest.times > 1:  # the program came back to it
+        where = BETWEEN
     return f"; {describe_share(longest.share)} of it is {where}, which no window recorded"
 
 

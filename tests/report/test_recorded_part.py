@@ -37,6 +37,12 @@ def test_a_long_phase_that_was_not_recorded_is_named() -> None:
     assert said(start, fewer, recorded, end) == "the run took 61.2 s"
 
 
+def test_what_comes_between_evaluations_is_not_told_as_the_begin() -> None:
+    start = msgspec.structs.replace(phases()[0], share=0.6, times=46)
+    said = describe_part(report([info(run=run(phases=(start, *phases()[1:])))]), 0)
+    assert "60 % of it is before and between the loops whose steps are told, which no window recorded" in said
+
+
 def test_a_phase_that_has_no_name_of_its_own_is_told_with_its_place() -> None:
     start, train, evaluate, end = phases()
     loop = msgspec.structs.replace(train, name="other", kind="other", where="fit.py:45 <module>")
