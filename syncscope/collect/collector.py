@@ -14,6 +14,7 @@ from msgspec import structs
 
 from syncscope.collect.clocks import ClockWatch
 from syncscope.collect.counting import RunCount, consistent
+from syncscope.collect.device import native_sync
 from syncscope.collect.files import FileNames
 from syncscope.collect.imports import ImportWatch
 from syncscope.collect.looks.looks import MOST_LOOKS, Looks
@@ -28,7 +29,6 @@ from syncscope.collect.schedule import Schedule, census_of
 from syncscope.collect.timer import Timer
 from syncscope.collect.tracefile import TraceFile
 from syncscope.collect.undisturbed import undisturbed
-from syncscope.collect.windows import native_sync
 from syncscope.schema.compiling import CompileSpan
 from syncscope.schema.recording import Attributed, RecordedSteps, Recording
 

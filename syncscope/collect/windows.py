@@ -19,6 +19,7 @@ from syncscope.collect.bare.moments import HostMoments
 from syncscope.collect.bare.steps import COMPILATION, PROFILED
 from syncscope.collect.bare.window import BareWindow
 from syncscope.collect.clocks import ClockWatch
+from syncscope.collect.device import captures_graph, native_sync
 from syncscope.collect.features import Unsupported
 from syncscope.collect.hazards.window import HazardWindow
 from syncscope.collect.phases.signals import Signals
@@ -118,9 +119,10 @@ class Windows:
     def boundary(self, number: int | None = None, *, intruder: str | None = None) -> None:
         """A step ended, the phase's ``number``-th, in which a phase of the kind ``intruder`` may have come.
 
-        Ignored in forked children, on other threads, and after the windows.
+        Ignored in forked children, on other threads, after the windows, and while the program captures a CUDA graph: a
+        wait of ours would end that.
         """
-        if self.finished or os.getpid() != self._pid:
+        if self.finished or os.getpid() != self._pid or captures_graph(self._torch):
             return
         if self._thread is None or self._thread not in live_threads:  # a program may train on a new one each epoch
             self._thread = threading.get_ident()
@@ -141,7 +143,7 @@ class Windows:
         """The program left the phase within a step."""
         if not self.recording or os.getpid() != self._pid or self._thread != threading.get_ident():
             return
-        if self._interrupted >= TOLERANT or self._at_work:
+        if self._interrupted >= TOLERANT or self._at_work or captures_graph(self._torch):
             return
         self._interrupted += 1
         stage, self._stage = self._stage, None
@@ -394,9 +396,3 @@ class Windows:
     def _foreign_profiler(self) -> None:
         self.gave_way = True
         self.close("The program started a profiler of its own: these windows end there.")
-
-
-def native_sync(torch: Any) -> Callable[[], None]:
-    """PyTorch's own wait for the device. Where it is missing, the call raises ``AttributeError``."""
-    sync: Callable[[], None] | None = getattr(torch._C, "_cuda_synchronize", None)
-    return sync or (lambda: torch._C._cuda_synchronize())

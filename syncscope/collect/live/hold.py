@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from syncscope.collect.annotations import expectation
+from syncscope.collect.device import captures_graph
 from syncscope.collect.features import find
 from syncscope.collect.live.waits import LiveWait
 from syncscope.collect.live.watching import Threads, open_blocks
@@ -60,7 +61,7 @@ class Hold:
         sleep = find(torch, "cuda._sleep")
         if sleep is None:
             raise RuntimeError("hold_ms needs torch.cuda._sleep, which this PyTorch lacks")
-        if _captures(torch):
+        if captures_graph(torch):
             return
         cycles = round(self._hold_ms * _measure_cycles_per_ms(torch, sleep))
         for stream in _streams(torch):
@@ -81,7 +82,7 @@ class Hold:
         took_ms = (time.perf_counter_ns() - self._began_ns) / 1e6
         around = open_blocks.here
         open_blocks.leave(self)
-        if failed or self._explained or expectation.get() is not None or _captures(torch):
+        if failed or self._explained or expectation.get() is not None or captures_graph(torch):
             return None
         over = []
         with contextlib.suppress(RuntimeError):  # an error of the device is the program's, where it next waits
@@ -122,12 +123,6 @@ def describe_hold(took_ms: float, held_ms: float) -> str:
         "waits takes as long again, and one that is slow does not. faulthandler.dump_traceback_later("
         f"{held_ms / 2e3:.3g}) before the block prints the lines that run while it waits."
     )
-
-
-def _captures(torch: Any) -> bool:
-    """Whether this thread captures a CUDA graph, of which the kernel would become a part."""
-    capturing = find(torch, "cuda.is_current_stream_capturing")
-    return capturing is not None and bool(capturing())
 
 
 def _streams(torch: Any) -> Iterator[Any]:

@@ -75,3 +75,16 @@ def test_a_signal_that_ends_the_windows_while_ours_are_at_work_leaves_no_failure
     assert one.finished and one.recorded.failure is None
     assert one.recorded.notes == ["The program was told to end."]
     assert LOG.count("done") == 1
+
+
+def test_nothing_is_begun_or_ended_while_the_program_captures_a_graph(make: Callable[..., Windows]) -> None:
+    """A wait of ours would end the capture, and with it the program."""
+    torch, capturing = Torch(), [False]
+    torch.cuda.is_current_stream_capturing = staticmethod(lambda: capturing[0])  # type: ignore[attr-defined]
+    one = make(Plan(warmup=0, settle=0, bare=2, steps=2, attribution=0), torch=torch)
+    for number in range(1, 30):
+        before, capturing[0] = list(LOG), number % 2 == 0
+        one.boundary()
+        one.interrupt()
+        assert not capturing[0] or before == LOG
+    assert one.finished and one.recorded.timed is not None and one.recorded.bare is not None
