@@ -6,6 +6,7 @@ import json
 import pickle
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -133,6 +134,7 @@ def test_a_word_of_the_dictionary_has_a_vector_in_its_language(made: Path) -> No
         assert other in words["es"]
 
 
+@pytest.mark.skipif(find_spec("PIL") is None, reason="pictures need Pillow")
 @pytest.mark.parametrize("made", ["faces"], indirect=True)
 def test_the_stand_in_for_mxnet_reads_the_pairs_of_faces(made: Path) -> None:
     pairs, same = pickle.loads((made / "people/lfw.bin").read_bytes())
