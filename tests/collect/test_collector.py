@@ -161,21 +161,29 @@ def test_an_attribution_window_that_cannot_be_read_is_a_note(
     ]
 
 
-def test_bare_steps_timed_after_the_windows_replace_those_before_them(
-    tmp_path: Path, torch: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def slowly(
+    folder: Path, torch: Any, monkeypatch: pytest.MonkeyPatch, plan: Plan, steps: int, seconds: float
+) -> Recording:
+    """The recording of a program whose steps last for so long by the real clock."""
     monkeypatch.setattr(windows, "KinetoWindow", FakeWindow)
     monkeypatch.setattr(windows, "SiteRecorder", FakeRecorder)
     monkeypatch.setattr(FakeWindow, "broken", False)
-    monkeypatch.setitem(sys.modules, "pynvml", None)
-    collector = Collector(FileNames(tmp_path), replace(PLAN, bare=2, settle=0, bare_seconds=5.0), Paths(tmp_path))
+    collector = Collector(FileNames(folder), plan, Paths(folder))
     collector.open()
     torch.cuda.init()
-    for _ in range(300):
-        time.sleep(0.001)
+    for _ in range(steps):
+        time.sleep(seconds)
         collector.step()
     collector.close()
-    recording = written(collector)
+    return written(collector)
+
+
+def test_bare_steps_timed_after_the_windows_replace_those_before_them(
+    tmp_path: Path, torch: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pynvml", None)
+    plan = replace(PLAN, bare=2, settle=0, bare_seconds=5.0)
+    recording = slowly(tmp_path, torch, monkeypatch, plan, 300, 0.001)
     assert recording.bare is not None and len(recording.bare.steps_ns) > 2
     assert recording.gpu is not None and "syncscope[nvml]" in (recording.gpu.missing or "")
 
@@ -183,22 +191,12 @@ def test_bare_steps_timed_after_the_windows_replace_those_before_them(
 def test_the_host_is_sampled_in_the_timed_window_of_long_steps(
     tmp_path: Path, torch: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(windows, "KinetoWindow", FakeWindow)
-    monkeypatch.setattr(windows, "SiteRecorder", FakeRecorder)
-    monkeypatch.setattr(FakeWindow, "broken", False)
-    collector = Collector(FileNames(tmp_path), replace(PLAN, warmup=0, bare=2, settle=0), Paths(tmp_path))
-    collector.open()
-    torch.cuda.init()
-    for _ in range(12):
-        time.sleep(0.03)
-        collector.step()
-    collector.close()
-    recording = written(collector)
+    recording = slowly(tmp_path, torch, monkeypatch, replace(PLAN, warmup=0, bare=2, settle=0), 12, 0.03)
     assert recording.samples
     assert all(one.at_ns >= recording.steps.boundaries_ns[0] for one in recording.samples)
     for one in recording.samples:
         functions = {recording.frames[number].function for number in recording.stacks[one.stack]}
-        assert "test_the_host_is_sampled_in_the_timed_window_of_long_steps" in functions
+        assert "slowly" in functions
 
 
 def test_a_program_with_too_few_steps_for_a_window_leaves_its_count(collect: Callable[..., Collector]) -> None:

@@ -364,11 +364,10 @@ class PhaseTally(Weights):
         elif steps and self.told_at_begin and self.sampling.on and self.lasting_step is None and self.tail is None:
             self._cut(self.since)  # counting stopped in it or behind it, in another phase
         self.since += steps
-        if (
-            self.lasting_step is not None or self._unusual.stands_out
-        ) and not counted:  # told by what was counted of it
-            counted, left_out = 1, steps - 1
+        unlike = self.lasting_step is not None or self._unusual.stands_out
         self._unusual.stands_out = False
+        if unlike and not counted:  # it is told by what was counted of it
+            counted, left_out = 1, steps - 1
         self.weigh(counted, left_out)
         if not steps:
             return

@@ -274,32 +274,10 @@ def test_generation_in_training_mode_after_the_training(run: Any) -> None:
     assert 300 - QUIET <= run.steps["generate"] <= 300
 
 
-def test_a_loop_that_evaluates_what_it_learns_from_is_no_training_before_its_first_call(run: Any) -> None:
+def learn_and_evaluate(run: Any, loaders: dict[str, Any]) -> list[str]:
+    """One loop that learns and evaluates, three times each; where the program is at each batch."""
     net = model()
     optimizer = sgd(net)
-    batches = loader(6)
-    places = []
-    for _ in range(3):
-        for mode in ("train", "val"):
-            net.train(mode == "train")
-            for x in batches:
-                places.append(run.here())
-                with torch.set_grad_enabled(mode == "train"):
-                    loss = net(x).sum()
-                if mode == "train":
-                    optimizer.zero_grad()
-                    loss.backward()
-                    optimizer.step()
-    assert run.steps == {"train": 18, "evaluate": 18}
-    assert places[:6] == ["start", *["train"] * 5]
-    assert places[6:12] == ["train", *["evaluate"] * 5]  # once
-    assert places[12:] == ["evaluate", *["train"] * 5, "epoch end", *["evaluate"] * 5] * 2
-
-
-def test_a_training_begins_again_with_the_first_batch_after_an_evaluation_by_its_loop(run: Any) -> None:
-    net = model()
-    optimizer = sgd(net)
-    loaders = {"train": loader(6), "val": loader(4)}
     places = []
     for _ in range(3):
         for mode in ("train", "val"):
@@ -312,6 +290,20 @@ def test_a_training_begins_again_with_the_first_batch_after_an_evaluation_by_its
                     optimizer.zero_grad()
                     loss.backward()
                     optimizer.step()
+    return places
+
+
+def test_a_loop_that_evaluates_what_it_learns_from_is_no_training_before_its_first_call(run: Any) -> None:
+    batches = loader(6)
+    places = learn_and_evaluate(run, {"train": batches, "val": batches})
+    assert run.steps == {"train": 18, "evaluate": 18}
+    assert places[:6] == ["start", *["train"] * 5]
+    assert places[6:12] == ["train", *["evaluate"] * 5]  # once
+    assert places[12:] == ["evaluate", *["train"] * 5, "epoch end", *["evaluate"] * 5] * 2
+
+
+def test_a_training_begins_again_with_the_first_batch_after_an_evaluation_by_its_loop(run: Any) -> None:
+    places = learn_and_evaluate(run, {"train": loader(6), "val": loader(4)})
     assert run.steps == {"train": 18, "evaluate": 12}
     assert places == ["start", *["train"] * 5, *["epoch end", *["evaluate"] * 3, *["train"] * 6] * 2,
                       "epoch end", *["evaluate"] * 3]  # fmt: skip
