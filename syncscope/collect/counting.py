@@ -34,10 +34,13 @@ from syncscope.collect.sites.threads import Threads
 from syncscope.schema.counting import RecordedRun
 from syncscope.schema.recording import FORMAT, RecordedSteps, Recording
 
-STATE_SECONDS = 8.0
-"""Between two states on disk, less the time that the last one took to write. With a tick in between, the state on disk
-is at most 10 s old, unless writing takes longer than 4 s. It takes 15 ms of a processor with as many places as are
-kept, 0.2 % of this time, and the time to copy what windows recorded."""
+STATE_SECONDS = 2.0
+LONGEST_STATE_SECONDS = 8.0
+STATE_SHARE = 0.001
+"""States are written to disk every ``STATE_SECONDS``, or less often, so that they take this share of the time. No two
+are further apart than ``LONGEST_STATE_SECONDS``, less the time to write one: with a tick in between, the state on disk
+is at most 10 s old, unless writing takes longer than 4 s. A state takes 15 ms with as many places as are kept, and the
+time to copy what windows recorded."""
 TICK_SECONDS = 0.5
 LONGEST_TICK_SECONDS = 1.0
 """Between two ticks, however much of the time they take."""
@@ -53,7 +56,7 @@ class RunCount:
     """Counts this process from its first use of CUDA on.
 
     ``count=False`` tells phases and steps apart, and counts no wait. ``by_time`` follows no steps: ``end_stretch`` ends
-    them. ``write()`` is called about every ``STATE_SECONDS``, on a thread of ours, to keep what was counted so far. In
+    them. ``write()`` is called every few seconds, on a thread of ours, to keep what was counted so far. In
     a forked child nothing is counted or written. It passes on what the phase tracker says to ``listener``.
     """
 
@@ -286,7 +289,7 @@ class RunCount:
         self.on_tick()
         self.stacks.resolve()  # what is new since the last time, so that a state need not wait for all of it
         now = time.perf_counter_ns()
-        if now - self._written_ns + self._writing_ns > STATE_SECONDS * 1e9:
+        if now - self._written_ns > _between_states_ns(self._writing_ns):
             self._written_ns = now
             self._write()
             self._writing_ns = time.perf_counter_ns() - now
@@ -343,6 +346,12 @@ class RunCount:
     def _time_ns(self) -> int:
         end = self._ended_ns if self._ended_ns is not None else time.perf_counter_ns()
         return end - self._began_ns if self.began else 0
+
+
+def _between_states_ns(writing_ns: int) -> float:
+    """The time from the beginning of one state on disk to that of the next, where the last took ``writing_ns``."""
+    longest = LONGEST_STATE_SECONDS * 1e9 - writing_ns
+    return min(max(STATE_SECONDS * 1e9, writing_ns / STATE_SHARE), longest)
 
 
 def _nothing() -> None:

@@ -73,6 +73,28 @@ def test_the_last_state_is_never_older_than_ten_seconds(
     assert len(states) >= 10
 
 
+@pytest.mark.parametrize(("writing_ms", "apart_s"), [(0.5, 2), (4, 4), (15, 8)])
+def test_a_state_that_is_cheap_to_write_is_young(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, writing_ms: float, apart_s: float
+) -> None:
+    now = [100 * SECOND]
+    monkeypatch.setattr(counting, "time", SimpleNamespace(perf_counter_ns=lambda: now[0]))
+    states: list[int] = []
+
+    def write() -> None:
+        states.append(now[0])
+        now[0] += int(writing_ms * SECOND / 1000)
+
+    count: Any = RunCount(Paths(tmp_path), "run", write)
+    count._began_ns = count._written_ns = now[0]
+    while now[0] < 160 * SECOND:
+        now[0] += SECOND // 2
+        count._tick()
+    assert states[0] <= 103 * SECOND
+    apart = [(later - sooner) / SECOND for sooner, later in itertools.pairwise(states)]
+    assert all(apart_s - 0.5 <= one <= apart_s + 1 for one in apart)
+
+
 def test_each_line_of_source_is_looked_up_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[str] = []
 
