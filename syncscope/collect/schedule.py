@@ -61,6 +61,8 @@ class _Take:
 
     phase: Phase
     windows: Windows
+    times: int
+    """The phase had begun so often at its last step."""
     plans: list[Plan] = field(default_factory=list)
     """Of the windows that come after these."""
     done_at: float | None = None
@@ -124,7 +126,9 @@ class Schedule:
         if take is None and self._may_begin(phase):
             take = self._takes[phase.number] = self._begin(phase)
         if take is not None and take.done_at is None and not self._must_wait(take):
-            take.windows.boundary(phase.steps, intruder=phase.intruder)
+            take.windows.boundary(phase.steps, intruder=phase.intruder, began_anew=phase.times != take.times)
+        if take is not None:
+            take.times = phase.times
         if self._plan.stop and self._may_stop():
             first, self.stopped = not self.stopped, True
             if first and threading.get_ident() != threading.main_thread().ident:
@@ -200,7 +204,7 @@ class Schedule:
             plans = [replace(plan, settle=min(plan.settle, plan.least_steps))]
         elif phase.kind == "train" or not self._takes:
             plans.insert(0, early)
-        return _Take(phase, self._windows(plans.pop(0), phase), plans)
+        return _Take(phase, self._windows(plans.pop(0), phase), phase.times, plans)
 
     def _windows(self, plan: Plan, phase: Phase) -> Windows:
         return Windows(

@@ -45,6 +45,9 @@ PATIENT = 3
 TOLERANT = 6
 """... and after this many it goes on through them: the program never makes enough steps in a row."""
 
+LONG = 3.0
+"""A step lasts so many times as long as usual where the program did something else between two times of its loop."""
+
 COMPILED_ANEW = 3
 """How often a window is recorded again because something was compiled in it: those are not the steady step."""
 
@@ -54,7 +57,8 @@ class Windows:
     the GPU while they run, ``compilations()`` how often something was compiled so far.
 
     ``boundary`` is called between the steps of the phase. ``interrupt`` is called when the program leaves it in the
-    middle of a step: a recorded window then ends, and begins again later unless it has most of its steps.
+    middle of a step: a recorded window then ends, and begins again later unless it has most of its steps. So it does at
+    a long step from one time of the loop to the next.
     """
 
     def __init__(
@@ -90,6 +94,7 @@ class Windows:
         self._on_finish = on_finish
         self._pid = os.getpid()
         self._count = 0
+        self._step_began_ns = 0
         self._intruder: str | None = None
         self._filter_held = False
         self._thread: int | None = None
@@ -116,8 +121,9 @@ class Windows:
         """Whether a window is open beside which no other phase can be recorded."""
         return self._open or self._racing
 
-    def boundary(self, number: int | None = None, *, intruder: str | None = None) -> None:
-        """A step ended, the phase's ``number``-th, in which a phase of the kind ``intruder`` may have come.
+    def boundary(self, number: int | None = None, *, intruder: str | None = None, began_anew: bool = False) -> None:
+        """A step ended, the phase's ``number``-th, in which a phase of the kind ``intruder`` may have come, or the loop
+        of the phase may have ended and begun anew.
 
         Ignored in forked children, on other threads, after the windows, and while the program captures a CUDA graph: a
         wait of ours would end that.
@@ -130,6 +136,9 @@ class Windows:
             return
         self._count = self._count + 1 if number is None else number
         self._intruder = intruder
+        took, self._step_began_ns = time.perf_counter_ns() - self._step_began_ns, time.perf_counter_ns()
+        if began_anew and took > LONG * self.recorded.usual_step_ns > 0:
+            self.interrupt()
         try:
             self._go_on()
         except Exception as error:

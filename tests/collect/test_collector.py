@@ -109,8 +109,9 @@ def collect(tmp_path: Path, torch: Any, monkeypatch: pytest.MonkeyPatch) -> Call
     # Of either window: ready, begin, the ends of its steps, and the device is idle.
     clock = iter((0, 0, 100, 200, 200, 0, 0, 100, 100))
     fake_time = SimpleNamespace(
-        time_ns=lambda: epoch_ns(next(clock)), sleep=lambda seconds: None, monotonic=lambda: 1.0
-    )
+        time_ns=lambda: epoch_ns(next(clock)), sleep=lambda seconds: None, monotonic=lambda: 1.0,
+        perf_counter_ns=lambda: 0,
+    )  # fmt: skip
     monkeypatch.setattr("syncscope.collect.windows.time", fake_time)
     monkeypatch.setattr(FakeWindow, "broken", False)
 

@@ -47,8 +47,10 @@ class FakeWindows:
     def occupied(self) -> bool:
         return self.done >= 1 and not self.finished
 
-    def boundary(self, number: int, *, intruder: str | None) -> None:
+    def boundary(self, number: int, *, intruder: str | None, began_anew: bool) -> None:
         self.done += 1
+        if began_anew:
+            LOG.append(f"anew at {number}")
         if self.plan.repeats_bare:
             if self.done == 3:
                 self.recorded.bare = Bare(steps_ns=(1,) * 3)
@@ -194,6 +196,16 @@ def test_only_the_rare_end_of_an_epoch_interrupts(run: Callable[..., Program], t
     LOG.clear()
     program.schedule.changed(train, epoch_end)
     assert (LOG == ["interrupt"]) is interrupts
+
+
+def test_windows_hear_at_which_steps_the_loop_began_anew(run: Callable[..., Program]) -> None:
+    program = run(Plan(steps=20))
+    evaluation = program.begin("evaluate", times=1)
+    program.step(evaluation, 12)
+    LOG.clear()
+    evaluation.times = 2
+    program.step(evaluation, 3)
+    assert LOG == ["anew at 13"]
 
 
 def test_what_is_inside_of_training_waits_for_the_windows_of_training(run: Callable[..., Program]) -> None:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
+from syncscope.collect import windows
 from syncscope.collect.plan import Plan
 from syncscope.collect.windows import PATIENT, TOLERANT, Windows
 from syncscope.schema.recording import Bare
-from tests.collect.windows.doubles import LOG, FakeWindow
+from tests.collect.windows.doubles import LOG, Clock, FakeWindow
 
 
 def test_a_program_that_ends_early_keeps_its_whole_steps(make: Callable[[Plan], Windows]) -> None:
@@ -94,6 +97,24 @@ def test_a_phase_of_four_steps_at_a_time_has_a_window_of_its_own_steps(make: Cal
             one.boundary()
         one.interrupt()
     assert one.finished and one.recorded.timed is not None and len(one.recorded.timed.boundaries_ns) == 3
+
+
+@pytest.mark.parametrize(("long_ms", "bare_ms", "steps"), [(100, 10, 3), (25, 10, 5), (100, 0, 5)])
+def test_a_long_step_between_two_times_of_the_loop_is_no_step_of_the_window(
+    make: Callable[[Plan], Windows], monkeypatch: pytest.MonkeyPatch, long_ms: int, bare_ms: int, steps: int
+) -> None:
+    """An evaluation of two data sets, one after the other: scores are computed between them."""
+    clock = Clock()
+    monkeypatch.setattr(windows, "time", clock)
+    one = make(Plan(warmup=0, bare=0, steps=5, attribution=0, settle=0))
+    one.recorded.bare = Bare(steps_ns=(bare_ms * 1_000_000,)) if bare_ms else None
+    lengths = [10, 10, 10, 10, 10, long_ms, 10, 10]
+    for number, length in enumerate(lengths, 1):
+        clock.now += length * 1_000_000
+        one.boundary(number, began_anew=length == long_ms)
+        if one.finished:
+            break
+    assert one.recorded.timed is not None and len(one.recorded.timed.boundaries_ns) == steps + 1
 
 
 def test_where_no_step_comes_without_an_interruption_windows_go_on_through_them(make: Any) -> None:
