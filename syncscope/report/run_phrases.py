@@ -206,6 +206,8 @@ def _often(finding: Finding, phase: Phase | None, run: Run | None, brief: bool) 
         return hedge + _each_time(number, phase.times, TIMES[phase.kind])
     if rate is None or (phase is not None and not phase.steps):
         return hedge + ("once" if number == 1 else f"{number} times")
+    if phase is not None and number is not None and _was_missed(phase):
+        return _in_all(number, low, high, phase.steps, brief)
     in_few = _in_few_steps(finding, phase)
     if one_in > 1 and in_few is not None:
         return hedge + in_few
@@ -215,6 +217,16 @@ def _often(finding: Finding, phase: Phase | None, run: Run | None, brief: bool) 
     if number is None or steps is None:
         return _rate(rate)
     return _counted(number, rate, steps, finding.run_steps, _epochs(run), in_few)
+
+
+def _in_all(number: int, low: float | None, high: float | None, steps: int, brief: bool) -> str:
+    """``about 9,520 times (7,300–11,700 in all)``, of what parts of steps tell where none was counted whole: these
+    parts are no steps, so it has no rate. ``low`` and ``high`` are a step, of so many ``steps``."""
+    if low is None or high is None:
+        return f"at least {number:,} times"
+    least, most = round(low * steps), round(high * steps)
+    between = "" if brief or most - least <= EQUAL * most else f" ({least:,}–{most:,} in all)"
+    return f"about {number:,} times{between}"
 
 
 def _in_few_steps(finding: Finding, phase: Phase | None) -> str | None:

@@ -143,6 +143,20 @@ def test_what_was_seen_in_steps_that_nobody_counted_is_no_number() -> None:
     assert describe_often(seen, [info()]) == ["seen in evaluate, not counted"]
 
 
+def test_what_parts_of_steps_tell_is_a_number_in_all_with_its_interval() -> None:
+    whole = info()
+    assert whole.run is not None
+    phases = tuple(msgspec.structs.replace(one, steps=3, counted_steps=0, one_in=5.8) for one in whole.run.phases)
+    whole = msgspec.structs.replace(whole, run=msgspec.structs.replace(whole.run, phases=phases))
+    seen = msgspec.structs.replace(
+        counted_only(), run_per_step=3000.0, run_per_step_low=2000.0, run_per_step_high=4000.0, occurrences=9000
+    )
+    assert describe_often(seen, [whole]) == ["in evaluate: about 9,000 times (6,000–12,000 in all)"]
+    assert describe_often(seen, [whole], brief=True) == ["in evaluate: about 9,000 times"]
+    least = msgspec.structs.replace(seen, run_per_step_low=None, run_per_step_high=None)
+    assert describe_often(least, [whole]) == ["in evaluate: at least 9,000 times"]
+
+
 def test_amounts_of_the_run_and_of_the_recorded_steps_are_told_apart() -> None:
     known = rate(READ, 0.0995, 41, run_stall_ms_per_step=0.163, run_saving_ms_per_step=0.019)
     assert (

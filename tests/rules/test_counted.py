@@ -347,6 +347,20 @@ def test_a_line_seen_in_a_phase_of_which_no_step_was_counted_has_no_number() -> 
     )
 
 
+def test_a_line_of_which_only_parts_of_steps_were_counted_has_the_estimate_of_the_run() -> None:
+    builder = TraceBuilder().phase("train", steps=3, counted_steps=0, one_in=5.76)
+    builder.counted(0, 2083, ITEM, first_step=3, last_step=3, estimate=9520.0, variance=1_000_000.0).run()
+    (found, *_) = findings(builder)
+    assert (found.occurrences, found.run_steps_with) == (9520, None)
+    assert found.run_per_step == pytest.approx(9520 / 3)
+    assert found.run_per_step_low == pytest.approx((9520 - 1960) / 3, rel=1e-3)
+    assert found.run_per_step_high == pytest.approx((9520 + 1960) / 3, rel=1e-3)
+    assert found.message == (
+        "loss.item() waits for the device: counted about 9,520 times in train, by parts of its steps: none was counted "
+        "whole; no window recorded it"
+    )
+
+
 def test_where_the_run_has_no_steps_nothing_follows_what_was_counted() -> None:
     alone = findings(TraceBuilder().phase("start").counted(0, 3000, ITEM).run())
     assert {one.saving_null_why for one in alone} == {NO_STEPS}

@@ -125,15 +125,15 @@ class CountedLine(msgspec.Struct, frozen=True, dict=True):
         return to_ms(sum(blocked), turned) if blocked and len(blocked) == len(self.certain) and turned else None
 
     def frequency(self, several: bool) -> Frequency | None:
-        """Occurrences a step; ``None`` where no step of the phase was counted.
+        """Occurrences a step; ``None`` where no step of the phase was counted, and no part of one tells of them.
 
         With ``several``, each occurrence waits several times. Then those of the stack that waits least often are
         counted, among the stacks that wait in the most steps.
         """
         counted, every = counted_turns(self.phase), turns(self.phase)
-        if not counted:
-            return None
         waits = [one.wait for one in self.known]
+        if not counted and not any(wait.estimate for wait in waits):
+            return None
         if several:
             waits = [min(waits, key=lambda wait: (-wait.steps, wait.count))]
         if counted >= every and (self.phase.steps or self.phase.one_in <= 1):
@@ -141,8 +141,10 @@ class CountedLine(msgspec.Struct, frozen=True, dict=True):
         if all(wait.estimate is not None for wait in waits):
             # Nothing is known of how the stacks go together, so at worst all of them vary alike.
             spread = sum(math.sqrt(wait.variance) for wait in waits)
-            freedom = counted - 1 if self.phase.steps else NORMAL
+            freedom = counted - 1 if self.phase.steps and counted else NORMAL
             return Frequency(sum(wait.estimate or 0.0 for wait in waits) / every, spread / every, freedom)
+        if not counted:
+            return None
         return Frequency(sum(wait.count for wait in waits) / counted, 0.0, 0)
 
     @property
@@ -397,8 +399,10 @@ def _message(line: CountedLine, finding: Finding) -> str:
         where = "before the first phase of the program"
     elif not phase.steps:
         where = f"in {phase.name}, which ran {turns(phase):,} time{'s' if turns(phase) != 1 else ''}"
-    elif not phase.counted_steps:
+    elif not phase.counted_steps and finding.occurrences is None:
         return f"{subject} waits for the device: seen in {phase.name}, of whose steps none was counted; {NO_WINDOW}"
+    elif not phase.counted_steps:
+        where = f"in {phase.name}, by parts of its steps: none was counted whole"
     elif phase.counted_steps < phase.steps:
         where = f"in {phase.steps:,} steps of {phase.name}, by those of {phase.counted_steps:,} of them"
     else:
