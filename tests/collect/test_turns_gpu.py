@@ -63,6 +63,40 @@ print("done")
 """
 
 
+GRAPHS = """
+import time
+import torch
+
+model = torch.nn.Linear(256, 256).cuda()
+optimizer = torch.optim.Adam(model.parameters(), capturable=True)
+rows = torch.rand(64, 256, device="cuda")
+
+def learn():
+    optimizer.zero_grad(set_to_none=True)
+    loss = model(rows).square().mean()
+    loss.backward()
+    optimizer.step()
+    return loss
+
+side = torch.cuda.Stream()
+side.wait_stream(torch.cuda.current_stream())
+with torch.cuda.stream(side):
+    for _ in range(3):
+        learn()
+torch.cuda.current_stream().wait_stream(side)
+graph = torch.cuda.CUDAGraph()
+with torch.cuda.graph(graph):
+    loss = learn()
+
+total = 0.0
+for step in range(4000):
+    graph.replay()
+    total += loss.item()
+    time.sleep(0.0015)
+print(total > 0)
+"""
+
+
 def profile(folder: Path, program: str, *options: str, arguments: tuple[str, ...] = ()) -> tuple[str, Report]:
     """What the program printed, and the report."""
     (folder / "program.py").write_text(program)
@@ -108,3 +142,18 @@ def test_the_program_is_ended_after_the_windows_of_its_loop(tmp_path: Path) -> N
     assert printed == "" and time.monotonic() - begin < 60
     run = report.traces[0].run
     assert run is not None and run.stopped and report.traces[0].steps.source == "turn"
+
+
+def test_turns_that_replay_the_steps_of_an_optimizer_are_steps_of_its_training(tmp_path: Path) -> None:
+    printed, report = profile(tmp_path, GRAPHS)
+    assert printed == "True\n"
+    trace = report.traces[0]
+    run = trace.run
+    assert run is not None and (trace.phase, trace.steps.source, trace.steps.count) == ("train", "turn", 5)
+    train = next(phase for phase in run.phases if phase.name == "train")
+    assert train.recorded and 2000 < train.steps <= 4000
+    assert train.waits_per_step == pytest.approx(1, rel=0.02)
+    finding = next(each for each in report.findings if each.rule == "SYN102")
+    assert finding.site is not None and finding.site.expression == "loss.item()"
+    assert finding.per_step == 1 and finding.run_per_step == pytest.approx(1, rel=0.02)
+    assert any("captured in a CUDA graph" in warning for warning in trace.warnings)

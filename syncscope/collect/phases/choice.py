@@ -179,10 +179,19 @@ class PhaseChoice(PhaseBook):
         return self._new("train" if event == "backward" else "other", nest.loops[0], nest)
 
     def _turn_of(self, nest: Nest) -> Phase:
-        """The phase whose loop, the innermost, turned. Nothing tells what it is for."""
+        """The phase whose loop, the innermost, turned. Nothing tells what it is for, unless a training is silent."""
         if not nest.loops:
             return self.current
-        return self._by_loop.get(nest.loops[0]) or self._new("other", nest.loops[0], nest)
+        inner = nest.loops[0]
+        known, silent = self._by_loop.get(inner), next((train for train in self._trains if train.silent), None)
+        if known is None and silent is not None:
+            self._extend(silent, nest)
+            silent.loop, silent.around = inner, silent.around - silent.loops
+            show_place(silent, nest, inner)
+            self._share_functions()
+            name_phases(self.phases)
+            return silent
+        return known or self._new("other", inner, nest)
 
     def _other_call(self, event: Event, nest: Nest) -> Phase:
         if not nest.loops:

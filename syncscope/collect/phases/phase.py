@@ -131,6 +131,14 @@ class Phase:
     """The function of a library that ``user_code`` calls there, and that runs the loop."""
     optimised: bool = False
     """An optimiser stepped in it."""
+    captured: bool = False
+    """A step of its optimiser was captured in a CUDA graph. Whoever replays that does not call the optimiser."""
+    silent: bool = False
+    """So it is: the turns of the loop that replays the graph are its steps."""
+    spoken: int = 0
+    """Calls of the optimiser since then, ..."""
+    first_spoken_at: int = 0
+    """... and how many steps it had made before the first."""
     source: CountedSource = "none"
     evaluates: bool = False
     """Its optimiser evaluates a closure many times in a step of its own, and each time is a step."""
@@ -287,8 +295,8 @@ class Phase:
         self.source = "none"
         self.owner = None
         self.seen.clear()
-        self.steps = self.step_ns = self.training_calls = self.since_owner = self.calls_in_turns = 0
-        self.timed = False
+        self.steps = self.step_ns = self.training_calls = self.since_owner = self.calls_in_turns = self.spoken = 0
+        self.timed = self.captured = self.silent = False
         self.lengths = Reservoir()
 
     def __repr__(self) -> str:

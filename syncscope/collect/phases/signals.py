@@ -115,6 +115,7 @@ class Signals:
         self._turns.modules_defined = lambda: modules_defined(torch, self._tracker.nests.paths.is_user)
         self._turns.several_ranks = lambda: several_ranks(torch)
         self._turns.allocations = lambda: allocations(torch)
+        self._turns.silence.open(torch)
         self._turns.open()
 
     def detach(self) -> None:
@@ -146,8 +147,8 @@ class Signals:
 
     @property
     def note(self) -> str | None:
-        """What a reader must know of the threads that make the steps."""
-        return self._followed.note
+        """What a reader must know of the threads that make the steps, and of steps that an optimizer does not tell."""
+        return " ".join(filter(None, (self._followed.note, self._turns.note_of_silence))) or None
 
     @property
     def note_without_steps(self) -> str | None:
@@ -277,7 +278,8 @@ class Signals:
         else:
             timed, begin = False, self._tracker.begin_event()
             try:
-                self._tracker.optimizer_stepped(sys._getframe(2), optimizer)
+                captured = self._turns.silence.is_captured()
+                self._tracker.optimizer_stepped(sys._getframe(2), optimizer, captured)
             except Exception as error:
                 self._fail(error)
             self._tracker.end_event(begin)

@@ -27,6 +27,10 @@ BRIEF_NS = 100_000_000
 are taken for one, once in so long. Leaving a phase and coming back takes some 0.2 ms."""
 
 
+SPOKEN = 32
+"""Calls of an optimizer whose steps a CUDA graph made so far, before they may be steps again."""
+
+
 class GradientPlace:
     """A line that asks for gradients, and how often it did: the owner of the steps that end there."""
 
@@ -52,12 +56,20 @@ class PhaseTracker(PhasePlacing):
         """Loops whose turns are steps."""
         self._watched_ns = 0
         """When the end of a loop that turns was last to be heard."""
+        self._optimizer_calls = 0
+        """Of those that were told."""
 
     # What happens in the program.
 
-    def optimizer_stepped(self, frame: FrameType | None, optimizer: Any) -> None:
-        """``optimizer`` made a step, or a scaler skipped it."""
+    def optimizer_stepped(self, frame: FrameType | None, optimizer: Any, captured: bool = False) -> None:
+        """``optimizer`` made a step, or a scaler skipped it. ``captured``: in the capture of a CUDA graph."""
         phase, expected = self._phase_of("step", frame), self.expected
+        self._optimizer_calls += 1
+        phase.silent &= phase.source == "turn"  # else no loop has turned since it was found to be
+        if phase.silent and self._speaks_seldom(phase):
+            return
+        if captured:
+            phase = self._captured(phase, optimizer)
         if phase.evaluates and phase.owner is not None and phase.owner() is optimizer:
             if phase.loop is None:  # that was all of it
                 self._enter(self._pseudo_phase("epoch end"))
@@ -93,7 +105,7 @@ class PhaseTracker(PhasePlacing):
         if self._where == "outside":
             return
         phase.calls += 1
-        if phase.source in ("optimizer", "user") or self.by_time or phase.loop is None:
+        if phase.source in ("optimizer", "user") or self.by_time or phase.loop is None or phase.silent:
             return
         if phase.source == "turn" and self._calls_seldom(phase):
             return
@@ -117,7 +129,7 @@ class PhaseTracker(PhasePlacing):
         if self.by_time or place.times < PATIENCE:
             return
         phase = self._phase_of(event, frame)
-        if self._where == "outside" or phase.source not in ("none", "gradient", "turn"):
+        if self._where == "outside" or phase.silent or phase.source not in ("none", "gradient", "turn"):
             return
         if event == "backward" and phase.kind == "other":  # its turns were heard first
             self._make_train(phase)
@@ -130,13 +142,19 @@ class PhaseTracker(PhasePlacing):
         if self.by_time:
             return
         phase = self._phase_of("turn", frame)
-        if phase.source not in ("none", "turn") or loop not in phase.loops:
+        if phase.source not in (("none", "turn", "optimizer") if phase.silent else ("none", "turn")):
             return
-        if phase.source == "none":
+        if loop not in phase.loops:
+            return
+        if phase.source != "turn":
+            silent = phase.silent
             self._choose(phase, "turn", None)
+            phase.silent = silent
+        if loop not in self._turning:
             self._turning.append(loop)
         self._boundary(phase, "turn", loop)
-        self._watch_turns(phase, frame)
+        if phase.kind != "train":  # that is not left when its loop is over
+            self._watch_turns(phase, frame)
 
     def _watch_turns(self, phase: Phase, frame: FrameType) -> None:
         """Hear of the end of the loop that turns, once in each time that it runs: nothing else tells it."""
@@ -180,6 +198,38 @@ class PhaseTracker(PhasePlacing):
             phase.first_call_at = turns
         phase.calls_in_turns += 1
         return 2 * phase.calls_in_turns < turns - phase.first_call_at
+
+    def _captured(self, phase: Phase, optimizer: Any) -> Phase:
+        """A step of ``phase`` was captured. Returns the phase that it belongs to: where no loop is around it, that in
+        which ``optimizer`` warmed up."""
+        warm = (train for train in self._trains if train.owner is not None and train.owner() is optimizer)
+        train = next(warm, phase)
+        if train is not phase and not phase.loops and not phase.steps:
+            self._fold(phase, train)
+            phase = train
+        phase.captured = True
+        return phase
+
+    def _speaks_seldom(self, phase: Phase) -> bool:
+        """Whether an optimiser whose steps a CUDA graph makes is called to capture another graph, or no more than twice
+        in each turn of the loop: the turns stay its steps."""
+        turns = phase.steps + (self.expected.unheard if phase is self.current else 0)
+        if not phase.spoken:
+            phase.first_spoken_at = turns
+        phase.spoken += 1
+        return phase.spoken < SPOKEN or phase.spoken <= 2 * (turns - phase.first_spoken_at)
+
+    def fallen_silent(self) -> Phase | None:
+        """The training whose optimiser was captured in a CUDA graph, last. From any thread."""
+        trains = [phase for phase in tuple(self._trains) if phase.silent or phase.captured]
+        if not trains or self.by_time or trains[-1].source == "user":
+            return None
+        return trains[-1]
+
+    @property
+    def told(self) -> int:
+        """Changes with each step that is told, and with some that are not. From any thread."""
+        return sum(phase.steps for phase in tuple(self.phases)) + self.unheard + self._optimizer_calls
 
     @property
     def has_better_steps(self) -> bool:

@@ -5,6 +5,9 @@ gradients. So a thread of ours looks twice a second where the program is. Python
 the jumps with which the loops around that place begin their next turns, up to ``MOST_TURNS`` of each: enough to know
 which of them turns seldom enough for its turns to be steps, and allocates memory of the device in them. From then on
 only the jumps of that one are heard, for about a microsecond each.
+
+So it is where an optimiser is silent because CUDA graphs make its steps. Then the turns are those of the training, of a
+loop that replays graphs.
 """
 
 from __future__ import annotations
@@ -18,6 +21,8 @@ from types import CodeType, FrameType
 
 from syncscope.collect.phases.loops import Loop, loops_of
 from syncscope.collect.phases.monitoring import Tool
+from syncscope.collect.phases.phase import Phase
+from syncscope.collect.phases.silence import Silence
 from syncscope.collect.phases.thread import FollowedThread
 from syncscope.collect.phases.tracker import PhaseTracker
 
@@ -42,6 +47,9 @@ SHORT_TURNS = 32
 
 LOOKS = 2
 """Looks that must find the program in a loop."""
+
+REPLAYS_IN = 64
+"""Turns that replay a graph once at least, where they are steps of a training that is silent."""
 
 PATIENCE_NS = 1_000_000_000
 LONG_PATIENCE_NS = 20_000_000_000
@@ -77,6 +85,10 @@ class Turns:
         """Allocations on the device, and waits for it, up to the first turn, and since then up to turn ``used_at``;
         ``None``: not known."""
         self.used_at = 0
+        self.replayed_before = 0
+        """CUDA graphs that were replayed up to the first turn, ..."""
+        self.replayed = 0
+        """... and since then, as far as that is counted."""
         self.tells_steps = False
         self.over = False
         """It is not timed any more."""
@@ -92,8 +104,16 @@ class Turns:
         where that cannot be told."""
         return self.used is None or (self.used_at > 1 and self.used >= self.used_at - 1)
 
-    def turned(self, now_ns: int, used: Callable[[], int | None]) -> None:
-        """A turn began."""
+    @property
+    def replays(self) -> bool:
+        """Whether the turns replay CUDA graphs, or some of them."""
+        return self.replayed >= max(self.count / REPLAYS_IN, 1)
+
+    def turned(self, now_ns: int, used: Callable[[], int | None], replayed: int = 0) -> None:
+        """A turn began. So many CUDA graphs were ``replayed`` so far."""
+        if not self.count:
+            self.replayed_before = replayed
+        self.replayed = replayed - self.replayed_before
         if self.count & (self.count - 1) == 0:  # asking takes some microseconds
             found = used()
             if self.first_used is None:
@@ -123,10 +143,10 @@ class LoopTurns:
     """Tells ``tracker`` of the turns of loops on the thread that is followed, once such a program is seen.
 
     ``look`` is called twice a second, on a thread of ours. Nothing is heard any more once something else tells of
-    steps, ``optimizers_made`` says that it will, or there are ``several_ranks``: each would begin at another turn, and
-    all must record the same steps. ``modules_defined()`` says whether the program has classes of modules of its own,
-    ``allocations()`` how often memory of the device was allocated, or ``None``, ``waits()`` how often this thread
-    waited.
+    steps, or ``optimizers_made`` says that it will, but in the ``silence`` of an optimizer; nor where there are
+    ``several_ranks``: each would begin at another turn, and all must record the same steps. ``modules_defined()`` says
+    whether the program has classes of modules of its own, ``allocations()`` how often memory of the device was
+    allocated, or ``None``, ``waits()`` how often this thread waited.
     """
 
     def __init__(
@@ -147,8 +167,13 @@ class LoopTurns:
         self._failed = failed
         self._optimizers_made = optimizers_made
         self._clock = clock
+        self.silence = Silence(tracker, clock)
+        self._silent: Phase | None = None
+        """The training that is silent."""
         self._tool = Tool()
         self._watching = self._of_ranks = False
+        self._others_tell = self._rests = False
+        """Something else tells of steps, or did, and so nothing is heard now."""
         self._taken = self._refused = False
         """A number was taken, or none was free."""
         self._opened_ns = 0
@@ -168,9 +193,20 @@ class LoopTurns:
     def close(self) -> None:
         """Hear of nothing any more. Does nothing the second time."""
         self._watching = False
+        self._rest()
+        self._tracker.stop_watching()
+
+    def _rest(self) -> None:
+        """Hear of nothing until a training is silent. Does nothing the second time."""
+        if self._rests:
+            return
+        self._rests, self._silent = True, None
         self._tool.free()
         self._taken = False
+        self.silence.close()
         self._tracker.stop_watching()
+        for known in (self._tried, self._heard, self._jumps):
+            known.clear()
 
     @property
     def note(self) -> str | None:
@@ -188,6 +224,17 @@ class LoopTurns:
             return f"{seen}. The turns of other loops could not be heard: other tools use sys.monitoring. {say}"
         return f"{seen}, and no loop was found that turns again and again, uses the GPU, and takes 0.1 ms a turn. {say}"
 
+    @property
+    def note_of_silence(self) -> str | None:
+        """What a reader must know of steps that an optimizer does not tell."""
+        phase = self._tracker.fallen_silent()
+        if phase is None or not phase.silent or phase.source != "turn":
+            return None
+        return (
+            f"Steps of {phase.name} are turns of its loop: its optimizer was captured in a CUDA graph, which the "
+            "program replays without calling it."
+        )
+
     # On a thread of ours.
 
     def look(self) -> None:
@@ -195,8 +242,9 @@ class LoopTurns:
         if not self._watching:
             return
         try:
-            if self._tracker.has_steps_but_turns or self._optimizers_made():
-                self.close()
+            if self._others_tell or self._tracker.has_steps_but_turns or self._optimizers_made():
+                self._others_tell = True
+                self._look_in_silence()
             elif self.several_ranks():
                 self._of_ranks = True
                 self.close()
@@ -205,6 +253,28 @@ class LoopTurns:
         except Exception as error:
             self.close()
             self._failed(error)
+
+    def _look_in_silence(self) -> None:
+        phase = self.silence.look()
+        if phase is not self._silent or phase is None:
+            self._rest()
+        if phase is None:
+            return
+        if self.several_ranks():
+            self.close()
+            return
+        self._silent, self._rests = phase, False
+        if not self.silence.lasts:
+            self.silence.close()
+            self._let_go_of_short_turns()
+            return
+        self.silence.hear_replays()
+        self._look()
+        if self._taken:
+            for loop in tuple(phase.loops):
+                self._try(loop, [])  # the program may be elsewhere at each look
+                if loop not in self._heard:
+                    self._hear(loop.code)
 
     def _look(self) -> None:
         self._let_go_of_short_turns()
@@ -226,8 +296,9 @@ class LoopTurns:
             for inner in loops_of(loop.code):
                 if _is_inside(inner, loop):
                     self._try(inner, [loop, *around])  # maybe the program is seldom in it
-        best = self._choose([self._tried[loop] for loop in loops])
-        if best is not None and self._is_time(best):
+        nest = [self._tried[loop] for loop in loops]
+        best = self._choose(nest) if self._silent is None else self._choose_of(self._silent, nest)
+        if best is not None and (self._silent is not None or self._is_time(best)):
             best.tells_steps = True
             self._hear(best.loop.code)
         for loop in loops:
@@ -258,9 +329,26 @@ class LoopTurns:
         good = [turns for turns in inside if self._is_good(turns)]
         return max(good, key=lambda turns: len(turns.around), default=best)
 
+    def _choose_of(self, silent: Phase, around: list[Turns]) -> Turns | None:
+        """The loop whose turns are steps of a training that is ``silent``: its own, where that turns. Else that of the
+        steps of another one, which is over, was to warm up; none inside of a loop in which it may begin again."""
+        own = [turns for turns in map(self._tried.get, tuple(silent.loops)) if turns is not None and turns.count]
+        good = [turns for turns in own if self._is_good(turns)]
+        mine = silent.loops | silent.around
+        best = None
+        if good:
+            best = next((turns for turns in good if turns.loop is silent.loop), good[0])
+        elif not own and not silent.silent and not any(turns.loop in mine for turns in around):
+            best = self._choose(around)
+        if best is not None:
+            silent.silent = True
+        return best
+
     def _is_good(self, turns: Turns) -> bool:
         length = turns.length_ns
         if length is None or length < LEAST_NS or not turns.uses_device:
+            return False
+        if self._silent is not None and not turns.replays:
             return False
         if length < USUAL_NS:
             return turns.longest >= MANY
@@ -333,7 +421,7 @@ class LoopTurns:
         if threading.get_ident() != self._followed.ident:
             return None
         try:
-            turns.turned(self._clock(), self._used)
+            turns.turned(self._clock(), self._used, self.silence.replays)
             for inner in tuple(self._tried.values()):
                 if turns.loop in inner.around:
                     inner.left()
