@@ -263,6 +263,7 @@ class RunCount:
                 before_ns = process_age_ns()
                 counter = Counter(self._torch, self.stacks, self.threads, self.tracker, before_ns=before_ns)
                 counter.tally.compiling = self.compiling.is_at_work
+                self.compiling.at_work = counter.compiles
                 counter.open()
                 self.counter = counter
                 self.signals.hear_waits(lambda: counter.tally.warned.count)
