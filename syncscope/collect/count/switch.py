@@ -83,8 +83,8 @@ class Switch:
             self._wrappers.put_in()
 
     def compiles(self, begins: bool) -> None:
-        """A compilation begins, or is over. It makes tens of thousands of calls that would pass through the wrappers, of
-        tensors without memory: to look at them would use up what counting may cost. Its warnings are heard."""
+        """A compilation begins, or is over. It makes tens of thousands of calls of tensors without memory: to look at
+        them in the wrappers would use up what counting may cost. Its warnings are heard."""
         self._compilations = max(self._compilations + (1 if begins else -1), 0)  # one may have begun before all this
         self._set_on(self._account.on)
 
