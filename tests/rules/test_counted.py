@@ -442,3 +442,21 @@ def test_a_read_of_a_program_that_only_infers_is_no_loss_to_be_summed() -> None:
         return found.fix
 
     assert "sum loss" not in fix("evaluate") and "sum loss" in fix("evaluate", "train")
+
+
+FOLDS = ("<site-packages>/torch/_inductor/fx_passes/joint_graph.py", 295, "fold", "bool(value)")
+
+
+def test_waits_of_the_compiler_are_no_finding_and_no_part_of_a_frequency() -> None:
+    call = line(30, "model(x).item()")
+    builder = TraceBuilder().phase("train", steps=100).counted(0, 61, call, FOLDS, compiling=True)
+    assert not findings(builder.run())
+    (found,) = findings(builder.counted(0, 100, call).run())
+    assert (found.rule, found.run_per_step, found.occurrences) == ("SYN102", 1.0, 100)
+
+
+def test_what_windows_find_at_a_line_that_also_compiles_stays() -> None:
+    builder = recorded().phase("train", steps=100).counted(0, 100, ITEM)
+    before = findings(builder.run())
+    assert [finding.rule for finding in before] == ["SYN102", "OVL303"]
+    assert findings(builder.counted(0, 61, ITEM, FOLDS, compiling=True).run()) == before
