@@ -11,6 +11,13 @@ _PREPARING = (
 )  # fmt: skip
 """PyTorch's code that prepares."""
 
+_AROUND = (
+    "_dynamo/eval_frame.py", "_dynamo/external_utils.py", "_functorch/_aot_autograd/runtime_wrappers.py",
+    "_functorch/_aot_autograd/utils.py",
+)  # fmt: skip
+"""Of it, what is around each call of a compiled function, and of one that Dynamo is kept out of, such as
+``Optimizer.load_state_dict``: it tells nothing."""
+
 _RUNNING = ("_inductor/cudagraph_trees.py", "_inductor/runtime/", "_inductor/utils.py")
 """Of it, what also runs with the program. Only explicit waits there are preparation."""
 
@@ -20,7 +27,7 @@ TUNING: Final = ("autotune_to_one_config", "benchmark_all_configs", "coordinate_
 """Methods there in which a compiled kernel tries its configurations when it first runs."""
 
 
-_COMPILING: Final[dict[str, tuple[str, ...]]] = {
+COMPILING: Final[dict[str, tuple[str, ...]]] = {
     "torch/_dynamo/convert_frame.py": ("_compile",),
     "torch/_inductor/autotune_process.py": (),
     "torch/_inductor/compile_fx.py": (
@@ -41,7 +48,7 @@ named. Not among them: what is around each call of a compiled function (``_dynam
 ``run`` in ``compile_fx.py``, AOTAutograd's runtime wrappers, ``run`` of a kernel), and ``triton/testing.py``, by which
 programs time what they like. The compiler's own timing is inside of the functions here."""
 
-_PASSES: Final = "torch/_inductor/fx_passes/"
+PASSES: Final = "torch/_inductor/fx_passes/"
 """The folder of Inductor's passes over a graph. Some look at the values of constants."""
 
 
@@ -51,7 +58,7 @@ def part_of(package: str, file: str) -> Part:
         return "preparing"
     if file.startswith(_RUNNING):
         return "running"
-    return "preparing" if file.startswith(_PREPARING) else "neutral"
+    return "preparing" if file.startswith(_PREPARING) and file not in _AROUND else "neutral"
 
 
 def prepares(files: Iterable[str], explicit: bool) -> bool:
@@ -86,7 +93,7 @@ def compiles(frames: Iterable[tuple[str, str]]) -> bool:
         top, _, inside = file.partition("/")
         if top != "<site-packages>":
             continue
-        functions = _COMPILING.get(inside)
-        if inside.startswith(_PASSES) or functions == () or (functions and function.rpartition(".")[2] in functions):
+        functions = COMPILING.get(inside)
+        if inside.startswith(PASSES) or functions == () or (functions and function.rpartition(".")[2] in functions):
             return True
     return False

@@ -10,6 +10,8 @@ SYNCHRONIZE = "<site-packages>/torch/cuda/__init__.py"
 TUNER = "<site-packages>/torch/_inductor/runtime/triton_heuristics.py"
 GRAPH = "<site-packages>/torch/_inductor/output_code.py"
 WRITTEN = "<torchinductor>/2g/c2g.py"
+OUTSIDE = "<site-packages>/torch/_dynamo/eval_frame.py"
+OPTIMIZER = "<site-packages>/torch/optim/optimizer.py"
 MANAGER = "<python>/contextlib.py"
 
 
@@ -23,10 +25,13 @@ MANAGER = "<python>/contextlib.py"
         ([WRITTEN, GRAPH, "train.py"], False, False),
         ([SYNCHRONIZE, "train.py", "<site-packages>/torch/_dynamo/convert_frame.py"], True, False),
         ([SYNCHRONIZE, "<site-packages>/lightning/loop.py", "<site-packages>/torch/cuda/graphs.py"], True, False),
+        ([OPTIMIZER, OUTSIDE, "train.py"], False, False),
+        ([SYNCHRONIZE, OUTSIDE, "<site-packages>/torch/_functorch/_aot_autograd/runtime_wrappers.py"], True, False),
         ([], True, False),
     ],
-    ids=["tunes", "captures", "compiles", "tunes Triton", "reads in its graph", "program", "library", "no frames"],
-)
+    ids=["tunes", "captures", "compiles", "tunes Triton", "reads in its graph", "program", "library", "not compiled",
+         "runs", "no frames"],
+)  # fmt: skip
 def test_the_frames_up_to_the_programs_tell_it(files: list[str], explicit: bool, expected: bool) -> None:
     assert prepares(files, explicit) is expected
 
