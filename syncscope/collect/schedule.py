@@ -24,6 +24,7 @@ from syncscope.collect.phases.signals import Signals
 from syncscope.collect.plan import Plan
 from syncscope.collect.profiler import KinetoWindow
 from syncscope.collect.recorded import Census, NoCensus, Recorded
+from syncscope.collect.relatives import several_ranks
 from syncscope.collect.sites.stacks import Stacks
 from syncscope.collect.sites.threads import Threads
 from syncscope.collect.timer import raise_on_main_thread
@@ -45,8 +46,11 @@ STOP_AFTER_S = 10.0
 LONG_ENOUGH_S = 1.0
 """A bare window that lasted this many seconds and whose median is known is not followed by another."""
 
-LONG_STEP_NS = 1_000_000_000
+LONG_STEP_S = 1.0
 """A program may make just a few steps as long as this."""
+
+RANKS_FIRST = 2
+"""Of several ranks, the first step that may be followed by windows: its length is the same for all."""
 
 STEPPED_KINDS = ("train", "evaluate", "generate", "rollout", "other")
 
@@ -114,12 +118,18 @@ class Schedule:
         self._compilations = compilations
         self._takes: dict[int, _Take] = {}
         self._over = False
+        self._ended_s = 0.0
+        """When the latest step ended, by ``time.monotonic``, ..."""
+        self._latest_s = 0.0
+        """... and how long it lasted."""
 
     def stepped(self, phase: Phase) -> int:
         """A step of ``phase`` ended. Returns how many more may end before this must be called again: none while there
         are windows to record or steps to look at. Raises ``StopProgram`` where the program ends here."""
         if self._over:
             return sys.maxsize
+        now = time.monotonic()
+        self._latest_s, self._ended_s = now - self._ended_s, now
         if self.looks is not None:
             self.looks.end(phase)
         take = self._takes.get(phase.number)
@@ -188,6 +198,8 @@ class Schedule:
             return False
         if phase.steps < self._plan.begin_at or self._occupied():
             return False
+        if phase.steps < RANKS_FIRST and several_ranks(self._parts[0]):
+            return False
         if self._plan.phase is not None:
             return self._plan.phase in (phase.kind, phase.name, function_of(phase))
         if phase.kind == "train":
@@ -199,12 +211,19 @@ class Schedule:
     def _begin(self, phase: Phase) -> _Take:
         plan = self._plan
         plans = [plan]
-        early = plan.early(of_few=phase.time_ns > LONG_STEP_NS * phase.steps)
+        early = plan.early(of_few=self._makes_few_steps(phase))
         if 2 * early.least_steps > plan.least_steps:  # nearly as short: its steps, and no more of others
             plans = [replace(plan, settle=min(plan.settle, plan.least_steps))]
         elif phase.kind == "train" or not self._takes:
             plans.insert(0, early)
         return _Take(phase, self._windows(plans.pop(0), phase), phase.times, plans)
+
+    def _makes_few_steps(self, phase: Phase) -> bool:
+        """Whether the steps of ``phase`` are so long that there may be few of them. Ranks must decide alike: each has
+        begun at its own time, but a step whose gradients they have exchanged ends at the same time for all."""
+        if several_ranks(self._parts[0]):
+            return self._latest_s > LONG_STEP_S
+        return phase.time_ns > LONG_STEP_S * 1e9 * phase.steps
 
     def _windows(self, plan: Plan, phase: Phase) -> Windows:
         return Windows(

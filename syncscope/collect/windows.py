@@ -8,6 +8,7 @@ whole steps.
 from __future__ import annotations
 
 import inspect
+import math
 import os
 import threading
 import time
@@ -48,8 +49,17 @@ TOLERANT = 6
 LONG = 3.0
 """A step lasts so many times as long as usual where the program did something else between two times of its loop."""
 
+TOGETHER_S = 0.1
+"""Ranks reach the end of a step, and of a wait for the clock, at times that differ by far less than this."""
+
 COMPILED_ANEW = 3
 """How often a window is recorded again because something was compiled in it: those are not the steady step."""
+
+
+def steps_together(usual_ns: float) -> int:
+    """Of so many steps of about ``usual_ns`` one is where ranks go on together: a power of two, since each measures its
+    own."""
+    return 1 << max(round(math.log2(TOGETHER_S * 1e9 / usual_ns)), 0) if usual_ns > 0 else 1
 
 
 class Windows:
@@ -284,9 +294,15 @@ class Windows:
         return COMPILATION if compiled else self._intruder
 
     def _wait_for_cupti(self) -> Steps:
-        """Let steps pass until the profiler of an earlier window has detached: a new one would record nothing."""
+        """Let steps pass until the profiler of an earlier window has detached: a new one would record nothing. Of
+        several ranks each then goes on at the same step, whichever of them was a little late."""
+        if time.monotonic() >= KinetoWindow.ready_at:
+            return
         while time.monotonic() < KinetoWindow.ready_at:
             yield
+        if several_ranks(self._torch):
+            while self._count % steps_together(self.recorded.usual_step_ns):
+                yield
 
     def _record(self, name: str, steps: int, *, cpu: bool, last: bool = True) -> Steps:
         """Record ``steps`` steps as ``recorded.<name>``, after some that warm up the profiler and hooks."""

@@ -202,7 +202,7 @@ class TraceTables:
     def warm_ups(self) -> WarmUps:
         spans = self.compiled.spans if self.compiled is not None else ()
         tables = self.calls, self.ops, self.activities, self.stacks, self.annotations, self.steps
-        return find_warm_ups(*tables, spans)
+        return find_warm_ups(*tables, spans, self._places.calls if self.trace.recording is not None else None)
 
     def warming_up(self, ts: Ints, end: Ints, tid: Ints) -> Objects:
         """For each interval (n,) of a thread, the kind of the warm-up that it is part of, ``""`` for none."""

@@ -12,6 +12,7 @@ from syncscope.patterns import compile_later
 from syncscope.timeline.calls import COMMANDS
 from syncscope.timeline.compiled_regions import REGION
 from syncscope.timeline.compiling import CompiledSpan
+from syncscope.timeline.ddp_timing import find_timings
 from syncscope.timeline.first_launches import (
     find_compilations,
     find_loading_launches,
@@ -36,9 +37,10 @@ SEARCH: Final = "search for kernels"
 LOADING: Final = "loading of kernels"
 COLLECTIVES: Final = "setup of collectives"
 GROWTH: Final = "growth of the allocator's cache"
+TIMING: Final = "DistributedDataParallel times its first steps"
 NAMED: Final = "named so by the program"
 START: Final = "start of the recording"
-KINDS = (CAPTURE, COMPILATION, SEARCH, LOADING, COLLECTIVES, GROWTH, NAMED, START)
+KINDS = (CAPTURE, COMPILATION, SEARCH, LOADING, COLLECTIVES, GROWTH, TIMING, NAMED, START)
 """``WarmUps.name``, the strongest first where they overlap."""
 
 PIECES = 10_000_000
@@ -101,10 +103,10 @@ SETS_UP = compile_later(
 
 def find_warm_ups(
     calls: Calls, ops: Ops, activities: Activities, stacks: PythonStacks, marks: Marks, steps: Steps,
-    compiled: Sequence[CompiledSpan] = (),
+    compiled: Sequence[CompiledSpan] = (), recorded: Marks | None = None,
 ) -> WarmUps:  # fmt: skip
     """The stretches of warm-up on the host; ``marks`` are the trace's annotations, ``compiled`` what the recording
-    saw of ``torch.compile``. They may overlap."""
+    saw of ``torch.compile``, ``recorded`` the calls that it saw, ``None`` in traces of others. They may overlap."""
     found = [
         *_captures(calls),
         *_waits_for_recorded_graphs(calls, ops),
@@ -117,6 +119,7 @@ def find_warm_ups(
         *_first_uses(ops, calls, activities),
         *_set_ups(calls, ops),
         *_growth(calls, steps),
+        *((begin, end, tid, TIMING) for begin, end, tid in find_timings(calls, ops, marks, recorded)),
         *_start(calls, activities),
     ]
     found.sort()

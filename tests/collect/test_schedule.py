@@ -140,6 +140,26 @@ def test_a_phase_of_long_steps_is_recorded_after_fewer_of_them(
     assert (plan.warmup, plan.bare, plan.steps) == (warmup, bare, 2)
 
 
+@pytest.mark.parametrize(("lengths_s", "few"), [((4.0, 0.2), False), ((0.5, 1.5), True)])
+def test_ranks_decide_by_a_step_that_they_made_together_how_soon_they_are_recorded(
+    run: Callable[..., Program], monkeypatch: pytest.MonkeyPatch, lengths_s: tuple[float, float], few: bool
+) -> None:
+    """The first step of one may be short and that of another long: their loaders begin by themselves."""
+    monkeypatch.setattr(schedule, "several_ranks", lambda torch: True)
+    now = [100.0]
+    monkeypatch.setattr(schedule, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    program = run(Plan(steps=5))
+    train = program.begin("train")
+    for length_s in lengths_s:
+        assert not program.schedule._takes
+        now[0] += length_s
+        train.time_ns += int(length_s * 1e9)
+        train.steps += 1
+        program.schedule.stepped(train)
+    plan = program.schedule._takes[train.number].windows.plan
+    assert (plan.warmup, plan.bare, plan.steps) == ((0, 1, 2) if few else (1, 2, 2))
+
+
 @pytest.mark.parametrize(("plan", "settle"), [(Plan(steps=5), 100), (Plan(warmup=2, bare=3, steps=2), 7)])
 def test_without_an_early_window_few_other_steps_pass(run: Callable[..., Program], plan: Plan, settle: int) -> None:
     """Else a program of twenty steps would end before its only window."""

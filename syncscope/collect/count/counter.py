@@ -189,6 +189,11 @@ class Counter(Counted):
         if self._opened and not self._suspended:
             self._apply(self._state)
 
+    def compiles(self, begins: bool) -> None:
+        """A compilation begins on some thread, or is over."""
+        if self._opened:
+            self._switch.compiles(begins)
+
     def suspend(self) -> None:
         """Count nothing until ``resume``: a window records, or wants nothing of ours in the way."""
         if self._suspended or not self._opened:

@@ -12,7 +12,7 @@ from syncscope.collect import windows
 from syncscope.collect.plan import Plan
 from syncscope.collect.windows import Windows
 from syncscope.schema.recording import RecordedGpu
-from tests.collect.windows.doubles import LOG, Notes, Torch
+from tests.collect.windows.doubles import LOG, FakeWindow, Notes, Torch
 
 
 def test_steps_that_live_on_what_a_loader_prepared_meanwhile_are_not_recorded(
@@ -54,6 +54,27 @@ def test_several_ranks_let_the_same_number_of_steps_pass(
         assert one.recorded.timed is not None
         starts.append(one.recorded.timed.first_step)
     assert starts[0] == starts[1]
+
+
+def test_several_ranks_go_on_at_the_same_step_once_the_profiler_has_detached(
+    drive_at: Callable[..., Windows], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It had detached from one of them a step later than from the others. Steps take 10 ms, after six bare ones."""
+    ranks = SimpleNamespace(is_available=lambda: True, is_initialized=lambda: True, get_world_size=lambda: 4)
+    monkeypatch.setattr(Torch, "distributed", ranks, raising=False)
+    starts = []
+    for ready_s in (0.095, 0.105):
+        LOG.clear()
+        monkeypatch.setattr(FakeWindow, "ready_at", ready_s)
+        one = drive_at(Plan(warmup=0, bare=6, steps=3, attribution=0))
+        assert one.recorded.timed is not None
+        starts.append(one.recorded.timed.first_step)
+    assert starts[0] == starts[1] > 16
+
+
+@pytest.mark.parametrize(("step_ms", "together"), [(0.5, 256), (2.6, 32), (60, 2), (900, 1), (0, 1)])
+def test_the_step_at_which_ranks_go_on_comes_about_ten_times_a_second(step_ms: float, together: int) -> None:
+    assert windows.steps_together(step_ms * 1e6) == together
 
 
 class Clocks:
