@@ -129,6 +129,10 @@ class RunBin(msgspec.Struct, frozen=True, kw_only=True):
     """Windows were being recorded in it."""
 
 
+MAY_WAIT_NS = 100_000
+"""A call of an operator that takes less launches work. One that takes longer may have waited. The first of a place does
+not count: it loads kernels."""
+
 MAX_BINS = 400
 MAX_LINES = 8
 

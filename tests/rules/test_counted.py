@@ -213,6 +213,22 @@ class TestLinesWithoutAWindow:
         assert (found.rule, found.severity) == ("SYN100", "note")
         assert "may wait" in found.message
 
+    @pytest.mark.parametrize(
+        ("length", "waits", "rules"),
+        [(150, False, []), (50, False, ["SYN100"]), (150, True, ["SYN102"])],
+        ids=["as long", "shorter", "waits"],
+    )
+    def test_that_may_wait_are_nothing_where_a_window_saw_calls_as_long_that_did_not(
+        self, length: float, waits: bool, rules: list[str]
+    ) -> None:
+        call = line(3, "attention(q, k, v)")
+        builder = TraceBuilder().recording(0, 500, 1000, phase="train").phase("train", steps=100)
+        builder.launch("k", call=(120, 5), runs=(130, 20)).entry("torch.ops", 100, 100 + length, call)
+        if waits:
+            waiting(builder, 160, "aten::item")
+        builder.counted(0, 900, call, name="torch.ops", may_wait=True)
+        assert [one.rule for one in findings(builder.run()) if one.rule.startswith("SYN")] == rules
+
     def test_that_wait_in_the_first_step_alone_are_notes(self) -> None:
         (found,) = only_counted(ITEM, count=1, first_step=0, last_step=0)
         assert (found.severity, found.run_steps) == ("note", (0, 0))

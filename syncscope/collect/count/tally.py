@@ -17,12 +17,9 @@ from syncscope.collect.count.sampling import Draw
 from syncscope.collect.sites.stacks import Stacks
 from syncscope.collect.sites.threads import live_threads
 from syncscope.collect.sites.wrappers import LINALG_WITHOUT_WARNING, WarningCount
+from syncscope.schema.counting import MAY_WAIT_NS
 from syncscope.schema.preparation import compiles
 from syncscope.schema.recording import SiteEvent
-
-MAY_WAIT_NS = 100_000
-"""A call of an operator that takes less launches work. One that takes longer may have waited. The first of a place does
-not count: it loads kernels."""
 
 WAITING_CALLS = COPIES | {
     "torch.cuda.synchronize", "torch.accelerator.synchronize", "Event.synchronize", "torch.cuda.empty_cache",
