@@ -152,6 +152,8 @@ class Counter(Counted):
         if left is not None and left.stepless:
             left.end_visit()
         elif left is not None:
+            if after.kind in SELDOM_INSIDE and not self._suspended:
+                left.begin_visit(after.number)
             account = self._account
             left.leave(after.number, self._mark, account.prices, self._paused, account.rare_left_ns)
         self._tail = self._ending

@@ -194,6 +194,15 @@ class Place:
         more = self._end_unusual(self.usual_of_lasting)
         self.lasting, self.lasting_steps = self.lasting + more, self.lasting_steps + (more > 0)
 
+    def set_apart(self, where: int, counted_steps: int) -> None:
+        """What was counted of the step under way came before something that is seldom done in the midst of a step.
+        As many waits as steps have on average, by ``counted_steps``, are its own; others come with what follows, and
+        are told by how often that was, for which ``where`` stands."""
+        more = self.now - min(self.now, round(self.count / max(counted_steps, 1)))
+        if more:
+            self.long[where] = self.long.get(where, 0.0) + more
+            self.long_count, self.long_steps, self.now = self.long_count + more, self.long_steps + 1, self.now - more
+
     def end_long(self, where: int, counted_steps: int, scale: float) -> None:
         """The step is over, and lasted much longer than others: that much longer which ``where`` stands for, and
         ``scale`` times as long as it was counted. As many waits as steps have on average, by ``counted_steps``, are its
