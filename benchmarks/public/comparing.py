@@ -15,9 +15,13 @@ import msgspec
 from syncscope.schema.findings import Finding
 from syncscope.schema.recording import Recording
 from syncscope.schema.report import Report
+from syncscope.schema.run import CompilingWaits
 
 WAITS = "SYN"
 """How the codes of rules about waits begin. The first of them that claims a wait keeps it."""
+
+CLOSE = 0.1
+"""Counts of sampled steps may be off by this share."""
 
 Line = tuple[str, int]
 """A file as it was named, and a line of it."""
@@ -31,6 +35,8 @@ class Warned:
     in_grad: int = 0
     """With gradients enabled: not an evaluation."""
     user: Line = ("", 0)
+    compiling: dict[Line, int] = field(default_factory=dict)
+    """Those of the compiler's own work, by the user's line."""
 
 
 @dataclass
@@ -45,7 +51,11 @@ class Judged:
     counted: float = 0
     """By the recordings' own counts."""
     reported: float = 0
-    """``occurrences`` of the findings there."""
+    """``occurrences`` of the findings there, and what is ``noted``."""
+    compiling: int = 0
+    """Of ``warned``, those while PyTorch compiled."""
+    noted: float = 0
+    """Waits that the report says the user's line makes while it compiles, where their number is close."""
     phases: dict[str, float] = field(default_factory=dict)
     rules: list[str] = field(default_factory=list)
 
@@ -109,11 +119,13 @@ def read_oracle(folder: Path) -> tuple[dict[Line, Warned], int]:
     lines: dict[Line, Warned] = defaultdict(Warned)
     files = list(folder.glob("*.json"))
     for file in files:
-        for name, line, user_file, user_line, grad, count in json.loads(file.read_text())["counts"]:
+        for name, line, user_file, user_line, grad, compiling, count in json.loads(file.read_text())["counts"]:
             warned = lines[name, line]
             warned.count += count
             warned.in_grad += count if grad else 0
-            warned.user = (user_file, user_line)
+            warned.user = user = (user_file, user_line)
+            if compiling:
+                warned.compiling[user] = warned.compiling.get(user, 0) + count
     return dict(lines), len(files)
 
 
@@ -172,6 +184,29 @@ def expression(finding: Finding, report: Report) -> tuple[object, ...]:
     return finding.rank, site and (site.file, site.line, site.column, site.end_column), chain
 
 
+def noted_waits(report: Report) -> list[CompilingWaits]:
+    """What the report says of waits while it compiles, of each process once."""
+    runs = [trace.run for trace in report.traces if trace.run is not None and trace.run.main]
+    return [one for run in runs if run.counted is not None for one in run.counted.compiling]
+
+
+def add_notes(judged: Judged, warned: Warned, notes: Iterable[CompilingWaits]) -> None:
+    """Credit what the report notes of a line: as many as it says, where they are close to the warnings of the compiler
+    there, and the note has the user's line of these."""
+    here = [one for one in notes if same_file(one.at.file, judged.file) and one.at.line == judged.line]
+    for (file, line), count in warned.compiling.items():
+        said = sum(one.waits for one in here if one.site.line == line and same_file(one.site.file, file))
+        if said and are_close(said, count):
+            judged.noted += said
+    if judged.noted:
+        add_report(judged, {"while it compiles": judged.noted})
+
+
+def are_close(said: float, warned: float) -> bool:
+    """Whether one number of waits is as good as the other, where steps are sampled."""
+    return abs(said - warned) <= max(2, CLOSE * warned)
+
+
 def described_phases(report: Report) -> list[dict[str, object]]:
     runs = [trace.run for trace in report.traces if trace.run is not None and trace.run.main]
     return [msgspec.to_builtins(phase) for run in runs for phase in run.phases]
@@ -202,7 +237,8 @@ def compare(oracle: Path, results: Path) -> Compared:
     warned, oracle_processes = read_oracle(oracle)
     known = Lines(warned)
     lines = {
-        place: Judged(place[0], place[1], one.user, one.count, one.in_grad) for place, one in warned.items()
+        place: Judged(*place, one.user, one.count, one.in_grad, compiling=sum(one.compiling.values()))
+        for place, one in warned.items()
     }  # fmt: skip
     elsewhere: dict[str, float] = defaultdict(float)
     for (file, line), count in counted_lines(recordings).items():
@@ -213,6 +249,9 @@ def compare(oracle: Path, results: Path) -> Compared:
     for (file, line), phases in reported_places(report).items():
         if (place := known.find(file, line)) is not None:
             add_report(lines[place], phases)
+    notes = noted_waits(report)
+    for place, judged in lines.items():
+        add_notes(judged, warned[place], notes)
     for finding in report.findings:
         at = finding.at or finding.site
         if at is not None and (place := known.find(at.file, at.line or 0)) is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from benchmarks.public.comparing import Compared, Judged
+from benchmarks.public.comparing import Compared, Judged, are_close
 from benchmarks.public.running import Done
 
 HEAD = (
@@ -13,8 +13,6 @@ HEAD = (
     f" {'status':>9} {'stdout':>9} {'bare s':>7} {'ours s':>7}  phases | recorded | notes"
 )
 NOTHING = f"{'-':>7} {'-':>7} {'-':>7} {'-':>8} {'-':>8} {'-':>8} {'-':>5}"
-CLOSE = 0.1
-"""Counts of sampled steps may be off by this share."""
 SHOWN = 6
 
 
@@ -32,7 +30,7 @@ def output_difference(one: Done, other: Done) -> str:
 
 
 def is_close(judged: Judged) -> bool:
-    return abs(judged.reported - judged.warned) <= max(2, CLOSE * judged.warned)
+    return are_close(judged.reported, judged.warned)
 
 
 def ending(bare: Done, oracle: Done, ours: Done) -> str:

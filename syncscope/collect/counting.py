@@ -36,11 +36,11 @@ from syncscope.schema.recording import FORMAT, RecordedSteps, Recording
 
 STATE_SECONDS = 2.0
 LONGEST_STATE_SECONDS = 8.0
-STATE_SHARE = 0.001
-"""States are written to disk every ``STATE_SECONDS``, or less often, so that they take this share of the time. No two
-are further apart than ``LONGEST_STATE_SECONDS``, less the time to write one: with a tick in between, the state on disk
-is at most 10 s old, unless writing takes longer than 4 s. A state takes 15 ms with as many places as are kept, and the
-time to copy what windows recorded."""
+STATE_SHARE = 0.002
+"""States are written to disk every ``STATE_SECONDS``, or less often, so that they take this share of a processor. No
+two are further apart than ``LONGEST_STATE_SECONDS``, less the time to write one: with a tick in between, the state on
+disk is at most 10 s old, unless writing takes longer than 4 s. A state takes 15 ms with as many places as are kept, and
+the time to copy what windows recorded."""
 TICK_SECONDS = 0.5
 LONGEST_TICK_SECONDS = 1.0
 """Between two ticks, however much of the time they take."""
@@ -100,8 +100,8 @@ class RunCount:
         self._pid = os.getpid()
         self._forked = False
         """This is a child that the program forked. Asking for the process's number costs a call of the system."""
-        self._writing_ns = 0
-        """What the last state took."""
+        self._writing_ns = self._writing_cpu_ns = 0
+        """What the last state took, in all and of a processor."""
         self._sources = Sources(self.stacks)
         self._lines: PhaseLines | None = None
         self._background = Background(TICK_SECONDS, self._tick, MOST_SHARE, LONGEST_TICK_SECONDS)
@@ -263,6 +263,7 @@ class RunCount:
                 before_ns = process_age_ns()
                 counter = Counter(self._torch, self.stacks, self.threads, self.tracker, before_ns=before_ns)
                 counter.tally.compiling = self.compiling.is_at_work
+                self.compiling.at_work = counter.compiles
                 counter.open()
                 self.counter = counter
                 self.signals.hear_waits(lambda: counter.tally.warned.count)
@@ -289,10 +290,11 @@ class RunCount:
         self.on_tick()
         self.stacks.resolve()  # what is new since the last time, so that a state need not wait for all of it
         now = time.perf_counter_ns()
-        if now - self._written_ns > _between_states_ns(self._writing_ns):
-            self._written_ns = now
+        if now - self._written_ns > _between_states_ns(self._writing_ns, self._writing_cpu_ns):
+            self._written_ns, spent = now, time.thread_time_ns()
             self._write()
             self._writing_ns = time.perf_counter_ns() - now
+            self._writing_cpu_ns = time.thread_time_ns() - spent
 
     def _settle(self) -> None:
         if self.tracker is not None:
@@ -348,10 +350,11 @@ class RunCount:
         return end - self._began_ns if self.began else 0
 
 
-def _between_states_ns(writing_ns: int) -> float:
-    """The time from the beginning of one state on disk to that of the next, where the last took ``writing_ns``."""
+def _between_states_ns(writing_ns: int, cpu_ns: int) -> float:
+    """The time from the beginning of one state on disk to that of the next, where the last took ``writing_ns``, and
+    ``cpu_ns`` of a processor: in a program of many threads it waits most of the time."""
     longest = LONGEST_STATE_SECONDS * 1e9 - writing_ns
-    return min(max(STATE_SECONDS * 1e9, writing_ns / STATE_SHARE), longest)
+    return min(max(STATE_SECONDS * 1e9, cpu_ns / STATE_SHARE), longest)
 
 
 def _nothing() -> None:

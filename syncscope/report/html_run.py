@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from syncscope.report.compiling_phrases import describe_compiling
 from syncscope.report.figures.colours import on_page
 from syncscope.report.numbers import milliseconds
 from syncscope.report.run_phrases import (
@@ -52,7 +53,7 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True):
 
     lead: str
     lines: tuple[str, ...]
-    """Where the time of phases goes that no window recorded, a sentence each."""
+    """Where the time of phases goes that no window recorded, and what waits only while it compiles, a sentence each."""
     caveats: tuple[str, ...]
     differences: tuple[str, ...]
     """By what the other processes of the run differ from the first, a sentence each."""
@@ -101,7 +102,7 @@ def _view(run: Run, differences: tuple[str, ...], *, drawn: bool) -> RunView:
     figure = draw_run(run, on_page).to_plotly_json() if drawn and run.stretches and run.seconds > 0 else None
     return RunView(
         lead=f"{describe_run(run)}.",
-        lines=tuple(f"{said}." for said in describe_lines(run)),
+        lines=tuple(f"{said}." for said in (*describe_lines(run), *describe_compiling(run))),
         caveats=tuple(describe_caveats(run)),
         differences=differences,
         phases=(

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from syncscope.report.card_phases import count_traces, name_other_phases
 from syncscope.report.cards import Card, choose_findings, make_cards
+from syncscope.report.compiling_phrases import describe_compiling
 from syncscope.report.conclusion import conclude
 from syncscope.report.escape import code, markdown
 from syncscope.report.finding_phrases import describe_finding, describe_occurrences, format_location, format_place
@@ -118,6 +119,8 @@ def _runs(report: Report) -> Iterator[str]:
         order = sorted(range(len(run.phases)), key=lambda number: -run.phases[number].share)
         for number in order[:MOST_PHASES]:
             yield f"  - {_phase(run, number)}"
+        for said in describe_compiling(run):
+            yield f"  - {markdown(said)}"
 
 
 def _phase(run: Run, number: int) -> str:

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from syncscope.report.compiling_phrases import describe_compiling
 from syncscope.report.escape import log_line, terminal
 from syncscope.report.run_phrases import (
     describe_caveats,
@@ -67,7 +68,7 @@ def _one_run(processes: Sequence[Process], labels: Sequence[str], console: Conso
     title = Text.assemble((f"the run{whose}: ", "bold"), terminal(describe_run(first)))
     line(console, title, hang=INDENT)
     _phases(first, console)
-    for sentence in describe_lines(first):
+    for sentence in (*describe_lines(first), *describe_compiling(first)):
         line(console, Text(terminal(sentence)), INDENT, hang=INDENT)
     for caveat in describe_caveats(first):
         line(console, Text(terminal(caveat), style="yellow"), INDENT, hang=INDENT)

@@ -26,8 +26,9 @@ class UnexplainedWait(RankRule):
     Fine:
         log(metrics.compute())               # after the last step
 
-    Calls of `torch.ops` and TorchScript of which nothing tells whether they waited are notes, and never fail the gate.
-    So are lines of any rule that wait before the first phase or in the first step of a phase alone. Baselines and
+    Calls of `torch.ops` and TorchScript of which nothing tells whether they waited are notes, and never fail the
+    gate; where a window recorded calls that took as long, and none waited, the line is nothing. Notes are also
+    lines of any rule that wait before the first phase or in the first step of a phase alone. Baselines and
     expectations match this rule with any rule about waits at the same expression.
     """
 

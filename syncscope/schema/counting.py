@@ -82,6 +82,9 @@ class CountedWait(msgspec.Struct, frozen=True, kw_only=True):
     ``DistributedDataParallel`` where it looks for unused parameters at the end of backward."""
     may_wait: bool = False
     """Nobody can tell whether the call waited: an operator of ``torch.ops``, TorchScript."""
+    compiling: bool = False
+    """The compiler waited, to compile or to tune: ``count`` and ``estimate`` are what was seen, and no frequency. A
+    recording that does not say has them among the others."""
     thread: str | None = None
     """Name of the Python thread of the first one."""
     expected: str | None = None
@@ -125,6 +128,10 @@ class RunBin(msgspec.Struct, frozen=True, kw_only=True):
     windows: bool = False
     """Windows were being recorded in it."""
 
+
+MAY_WAIT_NS = 100_000
+"""A call of an operator that takes less launches work. One that takes longer may have waited. The first of a place does
+not count: it loads kernels."""
 
 MAX_BINS = 400
 MAX_LINES = 8

@@ -3,7 +3,7 @@
 import msgspec
 
 from syncscope.schema.counting import PhaseKind
-from syncscope.schema.findings import Site
+from syncscope.schema.findings import Frame, Site
 
 
 class StepTime(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,10 +55,24 @@ class Phase(msgspec.Struct, frozen=True, kw_only=True):
     """The innermost lines of the user's at which it was then, the most frequent first."""
 
 
+class CompilingWaits(msgspec.Struct, frozen=True, kw_only=True):
+    """Waits that ``torch.compile`` makes while it compiles or tunes. They are part of no step, and of no finding."""
+
+    site: Site
+    """The program's line that calls what is compiled. In a backward, which runs on a thread of its own, PyTorch's."""
+    at: Frame
+    """The compiler's line that waits."""
+    waits: int
+    at_least: bool = False
+    """There were steps or times that nobody counted, in which it may have compiled as well."""
+
+
 class Counted(msgspec.Struct, frozen=True, kw_only=True):
     one_in: float
     """Of the phase that ``check`` judges by: one step in so many was counted, on average."""
     overhead_share: float | None
+    compiling: tuple[CompilingWaits, ...] = ()
+    """Over the whole run, the most first. Empty also in a report that does not tell them apart."""
 
 
 class Stretch(msgspec.Struct, frozen=True, kw_only=True, array_like=True):

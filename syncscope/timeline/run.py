@@ -8,11 +8,11 @@ import msgspec
 
 from syncscope.schema.counting import CountedWait, RecordedPhase, RecordedRun
 from syncscope.schema.expressions import ops_of_expression
-from syncscope.schema.findings import TRAINING, Site
+from syncscope.schema.findings import TRAINING, Frame, Site
 from syncscope.schema.preparation import prepares, tunes
 from syncscope.schema.recording import Recording
-from syncscope.schema.run import Counted, Phase, PhaseLine, Run, StepTime, Stretch
-from syncscope.timeline.places import Place, recorded_frames, recorded_place, recorded_site
+from syncscope.schema.run import CompilingWaits, Counted, Phase, PhaseLine, Run, StepTime, Stretch
+from syncscope.timeline.places import NOWHERE, Place, recorded_frames, recorded_place, recorded_site
 
 RUN_AHEAD = 1.5
 """Where steps take so many times their median on average, and no longer than one in twenty of them does, the host runs
@@ -34,7 +34,8 @@ class PlacedWait(msgspec.Struct, frozen=True):
 
 def place_waits(recording: Recording | None) -> tuple[PlacedWait, ...]:
     """The counted waits of the phases that this trace speaks for: its own, and in the main trace of a process those of
-    which no window was recorded. ``may_wait`` entries are among them, but for those of PyTorch's own preparation."""
+    which no window was recorded. ``may_wait`` entries are among them, but for those of PyTorch's own preparation; waits
+    of the compiler are not."""
     if recording is None or recording.run is None:
         return ()
     phases = recording.run.phases
@@ -42,7 +43,7 @@ def place_waits(recording: Recording | None) -> tuple[PlacedWait, ...]:
     ops = {seen.stack: seen.ops for seen in reversed(recording.attribution or ())}
     placed = []
     for wait in recording.run.waits:
-        if wait.phase in mine:
+        if wait.phase in mine and not wait.compiling:
             place = recorded_place(recording, wait.stack, wait.name, wait.expected)
             frames = recorded_frames(recording, wait.stack)
             files = (frame.file for frame in reversed(frames))
@@ -87,7 +88,7 @@ def describe_run(recording: Recording | None) -> Run | None:
         complete=run.complete,
         stopped=run.stopped,
         steps=sum(phase.steps for phase in judged),
-        counted=_counted(run, judged),
+        counted=_counted(recording, run, judged),
         pid=recording.pid,
         shared_device=None if others is None else others > 0,
         main=run.main,
@@ -114,18 +115,37 @@ def _main_phases(run: RecordedRun) -> list[RecordedPhase]:
     return training or sorted(stepping, key=lambda phase: -phase.time_ns)[:1]
 
 
-def _counted(run: RecordedRun, judged: list[RecordedPhase]) -> Counted | None:
+def _counted(recording: Recording, run: RecordedRun, judged: list[RecordedPhase]) -> Counted | None:
     if not run.counted:
         return None
     return Counted(
-        one_in=round(max((phase.one_in for phase in judged), default=1.0), 4), overhead_share=run.overhead_share
+        one_in=round(max((phase.one_in for phase in judged), default=1.0), 4),
+        overhead_share=run.overhead_share,
+        compiling=_compiling(recording, run),
     )
+
+
+def _compiling(recording: Recording, run: RecordedRun) -> tuple[CompilingWaits, ...]:
+    """The compiler's waits by the program's line and the compiler's, those of all phases together."""
+    found: dict[tuple[Site, Frame], CompilingWaits] = {}
+    for wait in run.waits:
+        place = recorded_place(recording, wait.stack, wait.name, None) if wait.compiling else NOWHERE
+        if place.site is None or place.at is None:
+            continue
+        phase = run.phases[wait.phase]
+        missed = phase.counted_steps < phase.steps or phase.one_in > 1
+        new = CompilingWaits(site=place.site, at=place.at, waits=0)
+        old = found.get((place.site, place.at), new)
+        found[place.site, place.at] = msgspec.structs.replace(
+            old, waits=old.waits + wait.count + wait.before, at_least=old.at_least or missed
+        )
+    return tuple(sorted(found.values(), key=lambda one: -one.waits))
 
 
 def _phase(recording: Recording, run: RecordedRun, number: int) -> Phase:
     phase = run.phases[number]
     known = run.counted and counted_turns(phase) > 0
-    mine = [wait for wait in run.waits if wait.phase == number and not wait.may_wait]
+    mine = [wait for wait in run.waits if wait.phase == number and not wait.may_wait and not wait.compiling]
     if phase.counted_steps < phase.steps and all(wait.estimate is not None for wait in mine):
         waits, among = sum(wait.estimate or 0.0 for wait in mine), phase.steps
     else:

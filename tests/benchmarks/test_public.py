@@ -16,13 +16,15 @@ import msgspec
 import pytest
 
 from benchmarks.public import data, listing, running
-from benchmarks.public.comparing import compare, same_file
+from benchmarks.public.comparing import Judged, compare, same_file
 from benchmarks.public.rows import is_close, row
 from benchmarks.public.running import Done, Mode, Place
 from benchmarks.public.table import COMMITS, PROGRAMS, Program
 from syncscope.schema.counting import CountedWait, RecordedPhase, RecordedRun
-from syncscope.schema.findings import Frame
+from syncscope.schema.findings import Frame, Site
 from syncscope.schema.recording import RecordedFrame, RecordedSteps, Recording
+from syncscope.schema.run import CompilingWaits, Counted
+from tests.report import sample_run
 from tests.report.sample import finding, report
 
 BEFORE: tuple[Mode, ...] = ("bare", "oracle")
@@ -116,7 +118,7 @@ def test_the_oracle_counts_by_line_whatever_the_program_filters(tmp_path: Path, 
     variables = {**os.environ, "ORACLE": str(results), "PYTHONPATH": f"{PUBLIC / 'oracle'}{os.pathsep}{tmp_path}"}
     done = subprocess.run([sys.executable, program], env=variables, capture_output=True, text=True, check=True)
     (written,) = results.glob("*.json")
-    counts = {line: count for _, line, _, _, _, count in json.loads(written.read_text())["counts"]}
+    counts = {line: count for _, line, _, _, _, _, count in json.loads(written.read_text())["counts"]}
     assert counts == {6: 3, 8: 1}
     assert done.stderr == ""
 
@@ -164,8 +166,8 @@ def write_results(folder: Path) -> Path:
 
 
 def test_each_line_of_the_oracle_is_held_against_counts_and_findings(tmp_path: Path) -> None:
-    counts = [["/tmp/repo/train.py", 5, "/tmp/repo/train.py", 5, True, 40], ["/tmp/repo/train.py", 9, "", 0, False, 5]]
-    oracle = write_oracle(tmp_path / "oracle", counts)
+    first_row = ["/tmp/repo/train.py", 5, "/tmp/repo/train.py", 5, True, False, 40]
+    oracle = write_oracle(tmp_path / "oracle", [first_row, ["/tmp/repo/train.py", 9, "", 0, False, False, 5]])
     compared = compare(oracle, write_results(tmp_path / "results"))
     first, second = compared.lines
     assert (first.warned, first.counted, first.reported, first.phases) == (40, 40, 40, {"train": 40})
@@ -176,7 +178,7 @@ def test_each_line_of_the_oracle_is_held_against_counts_and_findings(tmp_path: P
 
 
 def test_a_row_says_what_is_missed_and_what_failed(tmp_path: Path) -> None:
-    oracle = write_oracle(tmp_path / "oracle", [["/tmp/repo/train.py", 9, "", 0, False, 5]])
+    oracle = write_oracle(tmp_path / "oracle", [["/tmp/repo/train.py", 9, "", 0, False, False, 5]])
     compared = compare(oracle, write_results(tmp_path / "results"))
     copy = tmp_path / "repo"
     bare, other = (Done(mode, 0, 1.0, "loss 1.5", "", copy, tmp_path) for mode in BEFORE)
@@ -187,9 +189,68 @@ def test_a_row_says_what_is_missed_and_what_failed(tmp_path: Path) -> None:
 
 
 def test_counts_of_sampled_steps_may_be_a_tenth_off(tmp_path: Path) -> None:
-    oracle = write_oracle(tmp_path / "oracle", [["/tmp/repo/train.py", 5, "", 0, True, 43]])
+    oracle = write_oracle(tmp_path / "oracle", [["/tmp/repo/train.py", 5, "", 0, True, False, 43]])
     (line,) = compare(oracle, write_results(tmp_path / "results")).lines
     assert not line.exact and is_close(line)
+
+
+FOLDS = "/env/lib/python3.12/site-packages/torch/_inductor/fx_passes/joint_graph.py"
+
+
+def compared_notes(folder: Path, warned: int, user: int, compiling: bool = True) -> Judged:
+    """Warnings of PyTorch's, held against a report that notes 49 waits while line 7 compiles."""
+    folder.mkdir()
+    place = [FOLDS, 295, "/tmp/repo/train.py", user, False, compiling, warned]
+    oracle = write_oracle(folder / "oracle", [place])
+    results = write_results(folder / "results")
+    at = Frame(file="<site-packages>/torch/_inductor/fx_passes/joint_graph.py", line=295, function="fold")
+    site = Site(file="train.py", line=7, function="main", expression="model(x)")
+    notes = (CompilingWaits(site=site, at=at, waits=49),)
+    run = sample_run.run(counted=Counted(one_in=1.0, overhead_share=None, compiling=notes))
+    made = report(found=[])
+    traces = tuple(msgspec.structs.replace(one, run=run) for one in made.traces[:1])
+    (results / "report.json").write_text(msgspec.structs.replace(made, traces=traces).to_json())
+    (line,) = compare(oracle, results).lines
+    return line
+
+
+def test_warnings_while_it_compiles_are_found_where_the_users_line_has_a_note(tmp_path: Path) -> None:
+    same = compared_notes(tmp_path / "same", 49, 7)
+    assert (same.compiling, same.noted, same.reported, same.exact) == (49, 49, 49, True)
+    assert same.phases == {"while it compiles": 49}
+    near = compared_notes(tmp_path / "near", 52, 7)
+    assert near.found and not near.exact and is_close(near)
+
+
+@pytest.mark.parametrize(
+    ("warned", "user", "compiling"), [(90, 7, True), (49, 8, True), (49, 7, False)], ids=["far", "line", "runs"]
+)
+def test_a_note_of_another_number_line_or_kind_is_no_credit(
+    tmp_path: Path, warned: int, user: int, compiling: bool
+) -> None:
+    line = compared_notes(tmp_path / "other", warned, user, compiling)
+    assert (line.noted, line.found) == (0, False)
+
+
+@pytest.mark.parametrize("inside", ["_compile", "run"])
+def test_the_oracle_says_whether_the_compiler_was_at_work(tmp_path: Path, inside: str) -> None:
+    (tmp_path / "torch.py").write_text(STAND_IN)
+    library = tmp_path / "site-packages/torch/_dynamo/convert_frame.py"
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import torch, warnings\n"
+        "names = {'warnings': warnings}\n"
+        "source = 'def NAME():\\n    warnings.warn(\"called a synchronizing CUDA operation\")'\n"
+        f"exec(compile(source.replace('NAME', {inside!r}), {str(library)!r}, 'exec'), names)\n"
+        f"names[{inside!r}]()\n"
+    )
+    results = tmp_path / "results"
+    results.mkdir()
+    variables = {**os.environ, "ORACLE": str(results), "PYTHONPATH": f"{PUBLIC / 'oracle'}{os.pathsep}{tmp_path}"}
+    subprocess.run([sys.executable, program], env=variables, check=True)
+    (written,) = results.glob("*.json")
+    (row_of,) = json.loads(written.read_text())["counts"]
+    assert row_of == [str(library), 2, str(program), 5, False, inside == "_compile", 1]
 
 
 def test_the_readme_lists_the_programs() -> None:

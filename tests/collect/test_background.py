@@ -53,7 +53,9 @@ def test_the_last_state_is_never_older_than_ten_seconds(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, writing_s: float
 ) -> None:
     now = [100 * SECOND]
-    monkeypatch.setattr(counting, "time", SimpleNamespace(perf_counter_ns=lambda: now[0]))
+    monkeypatch.setattr(
+        counting, "time", SimpleNamespace(perf_counter_ns=lambda: now[0], thread_time_ns=lambda: now[0])
+    )
     states: list[tuple[int, int]] = []
 
     def write() -> None:
@@ -73,17 +75,19 @@ def test_the_last_state_is_never_older_than_ten_seconds(
     assert len(states) >= 10
 
 
-@pytest.mark.parametrize(("writing_ms", "apart_s"), [(0.5, 2), (4, 4), (15, 8)])
+@pytest.mark.parametrize(("cpu_ms", "writing_ms", "apart_s"), [(0.5, 0.5, 2), (8, 8, 4), (20, 20, 8), (2, 300, 2)])
 def test_a_state_that_is_cheap_to_write_is_young(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, writing_ms: float, apart_s: float
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, cpu_ms: float, writing_ms: float, apart_s: float
 ) -> None:
-    now = [100 * SECOND]
-    monkeypatch.setattr(counting, "time", SimpleNamespace(perf_counter_ns=lambda: now[0]))
+    now, spent = [100 * SECOND], [0]
+    clock = SimpleNamespace(perf_counter_ns=lambda: now[0], thread_time_ns=lambda: spent[0])
+    monkeypatch.setattr(counting, "time", clock)
     states: list[int] = []
 
     def write() -> None:
         states.append(now[0])
         now[0] += int(writing_ms * SECOND / 1000)
+        spent[0] += int(cpu_ms * SECOND / 1000)
 
     count: Any = RunCount(Paths(tmp_path), "run", write)
     count._began_ns = count._written_ns = now[0]

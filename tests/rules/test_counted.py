@@ -213,6 +213,22 @@ class TestLinesWithoutAWindow:
         assert (found.rule, found.severity) == ("SYN100", "note")
         assert "may wait" in found.message
 
+    @pytest.mark.parametrize(
+        ("length", "waits", "rules"),
+        [(150, False, []), (50, False, ["SYN100"]), (150, True, ["SYN102"])],
+        ids=["as long", "shorter", "waits"],
+    )
+    def test_that_may_wait_are_nothing_where_a_window_saw_calls_as_long_that_did_not(
+        self, length: float, waits: bool, rules: list[str]
+    ) -> None:
+        call = line(3, "attention(q, k, v)")
+        builder = TraceBuilder().recording(0, 500, 1000, phase="train").phase("train", steps=100)
+        builder.launch("k", call=(120, 5), runs=(130, 20)).entry("torch.ops", 100, 100 + length, call)
+        if waits:
+            waiting(builder, 160, "aten::item")
+        builder.counted(0, 900, call, name="torch.ops", may_wait=True)
+        assert [one.rule for one in findings(builder.run()) if one.rule.startswith("SYN")] == rules
+
     def test_that_wait_in_the_first_step_alone_are_notes(self) -> None:
         (found,) = only_counted(ITEM, count=1, first_step=0, last_step=0)
         assert (found.severity, found.run_steps) == ("note", (0, 0))
@@ -456,3 +472,21 @@ def test_a_read_of_a_program_that_only_infers_is_no_loss_to_be_summed() -> None:
         return found.fix
 
     assert "sum loss" not in fix("evaluate") and "sum loss" in fix("evaluate", "train")
+
+
+FOLDS = ("<site-packages>/torch/_inductor/fx_passes/joint_graph.py", 295, "fold", "bool(value)")
+
+
+def test_waits_of_the_compiler_are_no_finding_and_no_part_of_a_frequency() -> None:
+    call = line(30, "model(x).item()")
+    builder = TraceBuilder().phase("train", steps=100).counted(0, 61, call, FOLDS, compiling=True)
+    assert not findings(builder.run())
+    (found,) = findings(builder.counted(0, 100, call).run())
+    assert (found.rule, found.run_per_step, found.occurrences) == ("SYN102", 1.0, 100)
+
+
+def test_what_windows_find_at_a_line_that_also_compiles_stays() -> None:
+    builder = recorded().phase("train", steps=100).counted(0, 100, ITEM)
+    before = findings(builder.run())
+    assert [finding.rule for finding in before] == ["SYN102", "OVL303"]
+    assert findings(builder.counted(0, 61, ITEM, FOLDS, compiling=True).run()) == before

@@ -101,3 +101,25 @@ def test_a_phase_has_the_lines_at_which_the_program_was_in_it() -> None:
         (7, "model.fit(x)", 0.6),
         (9, "b", 0.3),
     ]
+
+
+FOLDS = ("<site-packages>/torch/_inductor/fx_passes/joint_graph.py", 295, "fold", "bool(value)")
+TUNES = ("<site-packages>/torch/_inductor/runtime/triton_heuristics.py", 60, "bench", "synchronize()")
+
+
+def test_waits_of_the_compiler_are_told_by_the_programs_line_and_are_part_of_no_step() -> None:
+    builder = program().counted(0, 30, line(5, "f(x)"), FOLDS, compiling=True, before=2, estimate=30.0)
+    builder.counted(1, 4, line(5, "f(x)"), FOLDS, compiling=True)
+    builder.counted(1, 9, line(7, "g(x)"), TUNES, name="torch.cuda.synchronize", compiling=True)
+    run = run_of(builder.run())
+    assert run.counted is not None
+    told = [(one.site.line, one.at.line, one.waits, one.at_least) for one in run.counted.compiling]
+    assert told == [(5, 295, 36, True), (7, 60, 9, False)]  # half of the steps of training were not counted
+    assert [phase.waits_per_step for phase in run.phases] == [1.5, 0.5]
+    assert not [one for one in Timeline(builder.trace()).counted if one.wait.compiling]
+
+
+def test_a_recording_that_does_not_tell_them_apart_has_none() -> None:
+    run = run_of(program().run())
+    assert run.counted is not None
+    assert run.counted.compiling == ()

@@ -1,8 +1,9 @@
 """PyTorch's own warnings of waits over a whole run, counted by line: the oracle.
 
 On ``PYTHONPATH``, with ``ORACLE=DIR``, every Python process of a program writes ``DIR/PID.json``: how often PyTorch
-said "called a synchronizing CUDA operation", by the innermost Python line and by the user's. It knows nothing of
-syncscope. The warnings are counted instead of printed, whatever filters the program sets.
+said "called a synchronizing CUDA operation", by the innermost Python line, by the user's, and by whether the compiler
+was at work between them. It knows nothing of syncscope. The warnings are counted instead of printed, whatever filters
+the program sets.
 """
 
 from __future__ import annotations
@@ -21,6 +22,18 @@ from pathlib import Path
 MESSAGE = "called a synchronizing CUDA operation"
 WRAPPERS = (os.path.join("torch", "utils", "_device.py"), os.path.join("torch", "overrides.py"))
 """Frames of a device context or a function mode around the call that waits."""
+COMPILERS = {
+    os.path.join("torch", "_dynamo", "convert_frame.py"): ("_compile",),
+    os.path.join("torch", "_inductor", "compile_fx.py"): (
+        "compile_fx", "compile_fx_inner", "compile_fx_backward", "bw_compiler", "codegen_and_compile",
+        "fx_codegen_and_compile",
+    ),
+    os.path.join("torch", "_inductor", "runtime", "triton_heuristics.py"): (
+        "autotune_to_one_config", "benchmark_all_configs", "coordinate_descent_tuning",
+    ),
+    os.path.join("triton", "runtime", "autotuner.py"): ("_bench", "benchmark"),
+}  # fmt: skip
+"""Functions of which one is under way while PyTorch compiles or tunes, and none while compiled code runs."""
 LIBRARY = sysconfig.get_paths()["stdlib"]
 EVERY_S = 0.5
 """Processes that are killed leave what they had counted so long before."""
@@ -30,10 +43,20 @@ def is_users(file: str) -> bool:
     return not (file.startswith(("<", LIBRARY)) or "site-packages" in file or "torchinductor" in file)
 
 
+def compiles(frame, user) -> bool:  # type: ignore[no-untyped-def]
+    """Whether a compiler is at work between ``frame`` and the user's around it."""
+    while frame is not None and frame is not user:
+        file = frame.f_code.co_filename
+        if any(file.endswith(name) and frame.f_code.co_name in inside for name, inside in COMPILERS.items()):
+            return True
+        frame = frame.f_back
+    return False
+
+
 class Oracle:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.counts: dict[tuple[str, int, str, int, bool], int] = {}
+        self.counts: dict[tuple[str, int, str, int, bool, bool], int] = {}
         self.written = 0.0
 
     def count(self, frame) -> None:  # type: ignore[no-untyped-def]
@@ -44,7 +67,8 @@ class Oracle:
         while user.f_back is not None and not is_users(user.f_code.co_filename):
             user = user.f_back
         grad = sys.modules["torch"].is_grad_enabled()
-        place = (frame.f_code.co_filename, frame.f_lineno, user.f_code.co_filename, user.f_lineno, grad)
+        at, by = (frame.f_code.co_filename, frame.f_lineno), (user.f_code.co_filename, user.f_lineno)
+        place = (*at, *by, grad, compiles(frame, user))
         self.counts[place] = self.counts.get(place, 0) + 1
         if time.monotonic() - self.written > EVERY_S:
             self.write()

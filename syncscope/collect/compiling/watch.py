@@ -84,6 +84,8 @@ class CompileWatch:
     def __init__(self, stacks: Stacks, threads: Threads, phase_at: Callable[[FrameType], Phase | None]) -> None:
         self.log = CompileLog()
         self.failure = ""
+        self.at_work: Callable[[bool], None] = _nothing
+        """Called when something begins to be compiled, with ``True``, and when that is over."""
         self._stacks = stacks
         self._threads = threads
         self._phase_at = phase_at
@@ -183,6 +185,7 @@ class CompileWatch:
                 return original(*args, **kwargs)
             before = watch._begin(args, str(kwargs.get("compile_id") or ""), sys._getframe(1))
             local.depth += 1
+            watch.at_work(True)
             error: BaseException | None = None
             try:
                 return original(*args, **kwargs)
@@ -191,6 +194,7 @@ class CompileWatch:
                 raise
             finally:
                 local.depth -= 1
+                watch.at_work(False)
                 if before is not None:
                     watch._end(before, error)
                 error = None  # else it would keep this frame
@@ -294,9 +298,12 @@ class CompileWatch:
     def _backward_begins(self, *about: Any) -> None:
         if about and getattr(getattr(about[0], "callback_trigger", None), "name", "") == BACKWARD:
             self._local.backward_ns = time.time_ns()
+            self.at_work(True)
 
     def _backward_ends(self, *about: Any) -> None:
         start_ns, self._local.backward_ns = self._local.backward_ns, 0
+        if start_ns:
+            self.at_work(False)
         if start_ns and about and not self._off:
             row = self._rows.get(str(getattr(about[0], "compile_id", "")))
             self.log.timed(row, self._threads.current(), start_ns, time.time_ns())
@@ -391,6 +398,10 @@ class _Local(threading.local):
     outer = 0
     """The stack of the one under way."""
     backward_ns = 0
+
+
+def _nothing(begins: bool) -> None:
+    """Hears of nothing."""
 
 
 def _key(manager: Any, function_id: Any) -> tuple[int, int]:

@@ -152,6 +152,8 @@ class Counter(Counted):
         if left is not None and left.stepless:
             left.end_visit()
         elif left is not None:
+            if after.kind in SELDOM_INSIDE and not self._suspended:
+                left.begin_visit(after.number)
             account = self._account
             left.leave(after.number, self._mark, account.prices, self._paused, account.rare_left_ns)
         self._tail = self._ending
@@ -188,6 +190,11 @@ class Counter(Counted):
             self.tally.phases[phase.number].begin_again()
         if self._opened and not self._suspended:
             self._apply(self._state)
+
+    def compiles(self, begins: bool) -> None:
+        """A compilation begins on some thread, or is over."""
+        if self._opened:
+            self._switch.compiles(begins)
 
     def suspend(self) -> None:
         """Count nothing until ``resume``: a window records, or wants nothing of ours in the way."""

@@ -75,8 +75,8 @@ class PhaseTally(Weights):
         """Of steps that last so long that they are counted by themselves, whenever that can be afforded."""
         self.lasting_step: int | None = None
         """Such a step, while it is under way."""
-        self._back_at = -FEWEST
-        """The step in the midst of which the program last came back."""
+        self._back_at = self._visited_at = -FEWEST
+        """The step in the midst of which the program last came back, or left for another phase."""
         self._rest_of = -1
         """The latest step whose rest was counted by itself, ..."""
         self._rest_ns = self._rest_before_ns = 0
@@ -150,6 +150,23 @@ class PhaseTally(Weights):
         spare_ns = SELDOM_PART * spare_ns if round_ns >= SELDOM_NS else 0.0
         return self.sampling.last_price(steps, prices) <= max(share * LAST * round_ns, spare_ns)
 
+    def begin_visit(self, visitor: int) -> None:
+        """Another phase, with the number ``visitor``, begins in the midst of a step. What was prepared for it waited in
+        this step, and in no other one but those of further visits: it is told by how many there were."""
+        steps, before = self.phase.steps, self._visited_at
+        if self.stepless or self.told_at_begin or self.lasting_step is not None or self.tail is not None:
+            return
+        self._visited_at = steps
+        if 0 < steps - before < FEWEST:
+            return  # steps are alike in that
+        counted = self.counts
+        if counted and self._step_weight == 1:
+            return  # all steps are counted
+        where = self._unusual.visit(visitor, counted)
+        for place in self.places if counted else ():
+            if place.step == steps:
+                place.set_apart(where, self.counted_steps)
+
     def comes_back(self) -> bool:
         """The program is back in the midst of a step. Returns whether it comes back in so many steps that such a step
         is like the others."""
@@ -186,7 +203,8 @@ class PhaseTally(Weights):
         self._cut_parts, self._lasting_parts, self.lasting_step = CutParts(), Parts(), None
         self.forget_weights()
         self.stays.begin_again(self.phase.steps)
-        self._back_at, self._rest_of = -FEWEST, -1
+        self._back_at = self._visited_at = -FEWEST
+        self._rest_of = -1
         self._stay_of, self._stay_ns, self.stays_for_one = 0, -1, False
         self.begin()
         for place in self.places:

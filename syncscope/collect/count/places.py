@@ -99,6 +99,7 @@ class Place:
         "before",
         "blocked_ns",
         "bytes",
+        "compiling",
         "count",
         "cut",
         "cut_steps",
@@ -162,6 +163,8 @@ class Place:
         """... and as many as were counted, in so many steps. They are not in ``count`` either."""
         self.bytes = self.blocked_ns = 0
         self.pageable = self.non_blocking = self.may_wait = False
+        self.compiling = False
+        """The compiler waits here, which is not repeated: what was counted is all that is told."""
         self.thread: str | None = None
         self.expected: str | None = None
 
@@ -190,6 +193,15 @@ class Place:
         """The step that lasts is over. As many waits as a step usually has are its own, and no more than they are."""
         more = self._end_unusual(self.usual_of_lasting)
         self.lasting, self.lasting_steps = self.lasting + more, self.lasting_steps + (more > 0)
+
+    def set_apart(self, where: int, counted_steps: int) -> None:
+        """What was counted of the step under way came before something that is seldom done in the midst of a step.
+        As many waits as steps have on average, by ``counted_steps``, are its own; others come with what follows, and
+        are told by how often that was, for which ``where`` stands."""
+        more = self.now - min(self.now, round(self.count / max(counted_steps, 1)))
+        if more:
+            self.long[where] = self.long.get(where, 0.0) + more
+            self.long_count, self.long_steps, self.now = self.long_count + more, self.long_steps + 1, self.now - more
 
     def end_long(self, where: int, counted_steps: int, scale: float) -> None:
         """The step is over, and lasted much longer than others: that much longer which ``where`` stands for, and
@@ -261,6 +273,7 @@ class Place:
         self.pageable |= other.pageable
         self.non_blocking |= other.non_blocking
         self.may_wait |= other.may_wait
+        self.compiling |= other.compiling
         self.thread = other.thread
         self.expected = self.expected or other.expected
         if self.to_device is None:
@@ -273,8 +286,8 @@ class Place:
 
     def waits(self, phase: int, most_steps: int, sampled: Sampled = EVERY_STEP) -> CountedWait | None:
         """This place in a recording; ``None`` where nothing was counted. It had waits in ``most_steps`` at most."""
-        told = self._told(sampled)
-        if not told.waits + self.before:
+        told = self._once(self._told(sampled)) if self.compiling else self._told(sampled)
+        if not told.waits + self.before or (self.compiling and self.may_wait):
             return None
         copies = self.name in COPIES
         if copies and self.to_device is not None and not self.pageable:
@@ -287,6 +300,7 @@ class Place:
             kind=kind,
             name=self.name,
             may_wait=self.may_wait or (copies and self.to_device is None),
+            compiling=self.compiling,
             thread=self.thread,
             expected=self.expected,
             direction=direction,
@@ -331,6 +345,11 @@ class Place:
         if not count:
             return _Told(self.cut, self.cut_steps, estimate, variance, self.blocked_ns)
         return _Told(count, steps, estimate, variance, self.blocked_ns * count // (count + self.cut))
+
+    def _once(self, told: _Told) -> _Told:
+        """Waits that come once, in whatever steps they were seen."""
+        seen = self.count + self.now + self.cut + self.lasting + self.long_count
+        return _Told(seen, max(told.steps, min(seen, 1)), float(seen), 0.0, self.blocked_ns)
 
     def _of_visits(self, estimate: float, now: int, visited: Visited) -> tuple[float, float]:
         """Waits in all visits, and the variance of this number. ``estimate`` is of those that were counted, with

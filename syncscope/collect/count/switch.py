@@ -14,6 +14,15 @@ MOST_OUTS = 450 if sys.version_info >= (3, 13) else sys.maxsize
 """Once wrappers were taken out so often, they stay in, except for windows. See ``sampling.FREE_OUTS``."""
 
 
+class CallGate:
+    """Whether the wrappers look at calls: while counting is on, but not while something is compiled."""
+
+    __slots__ = ("on",)
+
+    def __init__(self) -> None:
+        self.on = False
+
+
 class Switch:
     """Lets ``tally`` see waits while ``account`` is ``on``, and books with it what switching costs.
 
@@ -24,7 +33,10 @@ class Switch:
         self._torch = torch
         self._account = account
         self._seen = tally.seen
-        self._wrappers = CountingWrappers(torch, tally, account, sync_debug_mode)
+        self._gate = CallGate()
+        self._compilations = 0
+        """So many are under way."""
+        self._wrappers = CountingWrappers(torch, tally, self._gate, sync_debug_mode)
         self._wrappers.warnings = tally.warned
         self.wrapped = False
         """The wrappers are in."""
@@ -42,30 +54,43 @@ class Switch:
         """Put everything in, switched on. ``close`` also undoes what of it was done before an error."""
         sync_debug_mode.listen(self._torch, self._seen)
         self._wrappers.open()
-        self._account.on = self.wrapped = True
+        self.wrapped = True
+        self._set_on(True)
 
     def close(self) -> None:
         """Put everything back."""
-        self._account.on = self.wrapped = False
+        self.wrapped = False
+        self._set_on(False)
         self._wrappers.close()
         sync_debug_mode.unlisten(self._seen)
 
     def forget(self) -> None:
         """In a forked child: leave its copy of the program as if we had never been there."""
-        self._account.on = self.wrapped = False
+        self.wrapped = False
+        self._set_on(False)
         self._wrappers.close()
         sync_debug_mode.mute(self._seen)
 
     def turn(self, on: bool) -> None:
         """Switch counting on where it is off, or off where it is on."""
         account = self._account
-        account.on = on
+        self._set_on(on)
         account.cost_ns += account.prices.switch / 2
         self.turns += 1
         self.set_mode(on)
         if on and not self.wrapped:
             self.wrapped = True
             self._wrappers.put_in()
+
+    def compiles(self, begins: bool) -> None:
+        """A compilation begins, or is over. It makes tens of thousands of calls of tensors without memory: to look at
+        them in the wrappers would use up what counting may cost. Its warnings are heard."""
+        self._compilations = max(self._compilations + (1 if begins else -1), 0)  # one may have begun before all this
+        self._set_on(self._account.on)
+
+    def _set_on(self, on: bool) -> None:
+        self._account.on = on
+        self._gate.on = on and self._compilations == 0
 
     def set_mode(self, on: bool) -> None:
         """Switch the mode alone."""

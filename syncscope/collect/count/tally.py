@@ -17,11 +17,9 @@ from syncscope.collect.count.sampling import Draw
 from syncscope.collect.sites.stacks import Stacks
 from syncscope.collect.sites.threads import live_threads
 from syncscope.collect.sites.wrappers import LINALG_WITHOUT_WARNING, WarningCount
+from syncscope.schema.counting import MAY_WAIT_NS
+from syncscope.schema.preparation import compiles
 from syncscope.schema.recording import SiteEvent
-
-MAY_WAIT_NS = 100_000
-"""A call of an operator that takes less launches work. One that takes longer may have waited. The first of a place does
-not count: it loads kernels."""
 
 WAITING_CALLS = COPIES | {
     "torch.cuda.synchronize", "torch.accelerator.synchronize", "Event.synchronize", "torch.cuda.empty_cache",
@@ -285,6 +283,7 @@ class Tally:
         self._kept += 1
         place = places[key] = Place(name, stack, to_device, step)
         place.weight = weight
+        place.compiling = compiles(self._stacks.own_frames(stack))
         thread = live_threads.get(threading.get_ident())  # not ``current_thread``, which would list a thread of C++'s
         place.thread = thread.name if thread is not None else None
         return place

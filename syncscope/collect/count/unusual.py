@@ -1,7 +1,9 @@
-"""Steps that last much longer than the others: an evaluation inside of one, a mask made anew, what comes once an epoch.
+"""Steps that are unlike the others. Some last much longer: an evaluation inside of one, a mask made anew, what comes
+once an epoch. In the midst of others another phase begins, which has been prepared in the step.
 
 Were such a step drawn and told like any other, what waits in it would be told as often as if one in so many steps were
-like it. But the steps that were left out took some time, and that tells how many of them may have been.
+like it. But the steps that were left out took some time, and that tells how many of them may have been. How often other
+phases begin is known.
 """
 
 from __future__ import annotations
@@ -55,6 +57,9 @@ class Unusual:
         self._missed: defaultdict[tuple[int, int], float] = defaultdict(float)
         """The same of those that were left out, and by the bin of the excess that would not have been seen there."""
         self._counted_steps = self._missed_steps = 0
+        self._visits: defaultdict[int, list[int]] = defaultdict(lambda: [0, 0])
+        """Visits of other phases in the midst of steps, by the phase's number: those before which the step was counted,
+        and the others."""
         self._hides: defaultdict[int, int] = defaultdict(int)
         """Steps that were left out, by the bin of the excess that one among them may have had without being seen."""
 
@@ -88,8 +93,17 @@ class Unusual:
             self._missed[_bin(excess), _bin(hidden)] += excess
             self._missed_steps += 1
 
+    def visit(self, visitor: int, counted: bool) -> int:
+        """The phase with the number ``visitor`` begins in the midst of a step, which was ``counted`` so far, or left
+        out. Returns what stands for such steps in the place of a bin."""
+        self._visits[visitor][not counted] += 1
+        return -1 - visitor
+
     def scale(self, where: int) -> Scale:
         """Of steps in the bin ``where``. Infinite where nothing can be told of steps that were left out."""
+        if where < 0:
+            seen, unseen = self._visits[-1 - where]
+            return Scale(1 + unseen / max(seen, 1), 1 + (unseen + (unseen > 0)) / max(seen, 1))
         least = where - NEAR
         counted = sum(excess for each, excess in tuple(self._counted.items()) if each >= least)
         missed = sum(

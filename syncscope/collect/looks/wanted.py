@@ -45,7 +45,8 @@ def unknown_stacks(
     that waits."""
     found = set()
     for wait in run.waits:
-        told = wait.kind != "warning" or wait.name or wait.direction or wait.may_wait or wait.stack in known
+        told = wait.kind != "warning" or wait.name or wait.direction or wait.may_wait or wait.compiling
+        told = told or wait.stack in known
         stack = stacks[wait.stack] if not told and wait.stack < len(stacks) else ()
         if stack and not ops_of_expression(frames[stack[-1]].expression):
             found.add(wait.stack)

@@ -8,7 +8,7 @@ import linecache
 import re
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from types import CodeType, FrameType
 from typing import NamedTuple
 
@@ -59,6 +59,7 @@ class Stacks:
         self._paths = paths
         self.is_user = functools.lru_cache(maxsize=4096)(paths.is_user)
         """Whether a file, as Python names it, is the user's."""
+        self._normalise = functools.lru_cache(maxsize=4096)(paths.normalise)
         self._ids: dict[tuple[int, ...], int] = {}
         self.direct: dict[tuple[int, ...], int] = {}
         """Numbers by the code and instruction of the innermost frame, where it tells enough, or of two."""
@@ -106,6 +107,15 @@ class Stacks:
             self._taken.append([*reversed(inner), *outer][:MAX_DEPTH])
             number = self._extended[key] = len(self._taken) - 1
         return number
+
+    def own_frames(self, stack: int) -> Iterator[tuple[str, str]]:
+        """The normalised file and the function of each frame, from the innermost out to the user's line, which is not
+        among them. Equal stacks have them in common."""
+        for one in self._taken[stack] if 0 <= stack < len(self._taken) else ():
+            file = _file_of(one)
+            if self.is_user(file):
+                return
+            yield self._normalise(file), one.function if isinstance(one, Line) else one[0].co_name
 
     def _walk(self, frame: FrameType) -> int:
         whole = self._key(frame, keep=True)

@@ -55,7 +55,7 @@ class Lines:
         self._known = known
         self._phases = frozenset(phases)
         self._seen: dict[tuple[int, int], WaitingLine | None] = {}
-        """By phase and stack; ``None`` for what is not a wait, or is expected."""
+        """By phase and stack; ``None`` for what is not a wait, is expected, or is the compiler's."""
         self._places: set[Place] = set()
 
     def __len__(self) -> int:
@@ -77,7 +77,7 @@ class Lines:
             if wait.stack >= len(stacks):
                 continue  # of a moment ago: the next time
             line = waiting_line([frames[number] for number in stacks[wait.stack]], run.phases[wait.phase])
-            counts = line is not None and not wait.may_wait
+            counts = line is not None and not wait.may_wait and not wait.compiling
             self._seen[wait.phase, wait.stack] = line if counts and wait.expected is None else None
             if line is not None and counts and line.place not in self._places:
                 self._places.add(line.place)

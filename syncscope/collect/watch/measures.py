@@ -65,7 +65,7 @@ class Meter:
     def measure(self, run: RecordedRun, lines: int, new_lines: int | None) -> Measures:
         waits: Counter[int] = Counter()
         for wait in run.waits:
-            if not wait.may_wait:
+            if not wait.may_wait and not wait.compiling:
                 waits[wait.phase] += wait.count
         phases: list[PhaseMeasures] = []
         for number, phase in enumerate(run.phases):

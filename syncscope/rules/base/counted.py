@@ -14,7 +14,7 @@ from syncscope.advice import WEIGHTS
 from syncscope.rules.base.groups import key_of, to_ms
 from syncscope.rules.base.program import moves_weights
 from syncscope.rules.base.rule import Hit, RankRule, name_place
-from syncscope.schema.counting import RecordedPhase
+from syncscope.schema.counting import MAY_WAIT_NS, RecordedPhase
 from syncscope.schema.expressions import TO_HOST, called_name
 from syncscope.schema.findings import UNEXPLAINED, Finding, Severity, fingerprint
 from syncscope.timeline import Place, Timeline
@@ -208,9 +208,23 @@ def add_run(hits: Sequence[Hit], timeline: Timeline, rules: Sequence[RankRule]) 
         if line is not None:
             finding = _with_frequency(hit, finding, line, len(waits[id(line)]), finding.rule in several)
         counted.append(replace(hit, finding=finding))
-    unseen = [one for one in lines if id(one) not in known]
+    unseen = [one for one in lines if id(one) not in known and not _runs_long_without_waiting(one, timeline)]
     explained = _explained(hits)
     return counted + [Hit(finding) for one in unseen for finding in _found_by_all(one, timeline, rules, explained)]
+
+
+def _runs_long_without_waiting(line: CountedLine, timeline: Timeline) -> bool:
+    """Whether a line may wait for no other reason than that its calls took long, and the window of its phase recorded
+    calls there that took as long, none of which waited."""
+    recording = timeline.trace.recording
+    if line.certain or recording is None or recording.phase != line.phase.name or "runtime" not in timeline.has:
+        return False
+    stacks = {one.wait.stack for one in line.waits}
+    calls = (one for one in recording.sites if one.kind == "call" and one.stack in stacks)
+    if not any(one.end_ns - one.start_ns >= MAY_WAIT_NS for one in calls):
+        return False
+    waited = {(timeline.places[place].site, timeline.places[place].at) for place in set(timeline.waits.place.tolist())}
+    return (line.place.site, line.place.at) not in waited
 
 
 def _explained(hits: Sequence[Hit]) -> dict[object, list[Finding]]:

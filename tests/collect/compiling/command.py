@@ -13,9 +13,10 @@ _open, _init = counting.RunCount.open, KinetoWindow.__init__
 
 
 def use_cuda(count: counting.RunCount, torch: Any) -> None:
-    mode = [0]
+    mode = torch.sync_debug_mode = [0]  # for programs that wait nowhere else
     torch.cuda._lazy_call = lambda call, **_: call()
     torch.cuda.is_initialized = lambda: True
+    torch.cuda.is_current_stream_capturing = lambda: False
     torch._C._cuda_synchronize = torch._C._cuda_emptyCache = lambda: None
     torch._C._cuda_set_sync_debug_mode = lambda new: mode.__setitem__(0, new)
     torch._C._cuda_get_sync_debug_mode = lambda: mode[0]

@@ -19,6 +19,9 @@ pytestmark = [
     pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
 ]
 
+COMPILER = ("<site-packages>/torch/_inductor/fx_passes/", "<site-packages>/torch/_dynamo/")
+"""Files of the compiler that run no compiled code, in as much as they wait."""
+
 LOOP = """
 def main():
     net = Net().cuda()
@@ -77,6 +80,39 @@ for _ in range(600):
     opt.zero_grad()
     add_one[(1,)](other, 512, BLOCK=512)
 """
+ATTENTION = """
+import sys, warnings
+import torch
+class Attention(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.queries = torch.nn.Linear(64, 64)
+    def forward(self, x):
+        scale = torch.full((1,), 0.125, device=x.device)  # constants, at whose values the compiler looks
+        mask = torch.zeros(x.shape[1], device=x.device) + torch.ones(1, device=x.device)
+        scores = self.queries(x) @ x.transpose(-2, -1) * scale + mask
+        return (torch.softmax(scores, -1) @ x).square().mean()
+def main():
+    net = torch.compile(Attention().cuda(), dynamic=False)
+    opt = torch.optim.SGD(net.parameters(), lr=0.01)
+    for i in range(20):
+        x = torch.randn(2, 16 if i < 12 else 24, 64, device="cuda")
+        loss = net(x)  # compiled twice
+        loss.backward()
+        opt.step()
+        opt.zero_grad()
+        loss.item()  # in each step
+caught = []
+if "warn" in sys.argv:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        torch.cuda.set_sync_debug_mode("warn")
+        main()
+else:
+    main()
+of_waits = [one.filename for one in caught if "called a synchronizing" in str(one.message)]
+print("compiler", sum("torch/_inductor/fx_passes/" in name or "torch/_dynamo/" in name for name in of_waits))
+"""
 CLEAN = HEAD + "        return self.layer(x).relu().sum()\n" + LOOP
 
 
@@ -130,6 +166,29 @@ def test_cuda_graphs_that_are_recorded_once_are_no_finding(tmp_path: Path) -> No
     found, trace, _ = profile(tmp_path, CLEAN, mode=', mode="reduce-overhead"')
     assert [one["rule"] for one in found] == []
     assert "compiled" in trace["has"]
+
+
+def test_waits_of_the_compiler_are_noted_and_are_part_of_no_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TORCHINDUCTOR_FORCE_DISABLE_CACHES", "1")  # what is cached makes the compiler look at nothing
+    _, trace, _ = profile(tmp_path, ATTENTION)
+    alone = subprocess.run(
+        [sys.executable, "program.py", "warn"], cwd=tmp_path, capture_output=True, text=True, timeout=280, check=True
+    )
+    warned = int(alone.stdout.split()[-1])
+    run = trace["run"]
+    told = [one for one in run["counted"]["compiling"] if one["at"]["file"].startswith(COMPILER)]
+    noted = sum(one["waits"] for one in told)
+    print("PyTorch warned of", warned, "and the report notes", noted)
+    assert noted == warned or (0 < noted < warned and any(one["at_least"] for one in told)), told
+    lines = {one["site"]["line"] for one in told if one["site"]["file"] == "program.py"}
+    assert lines <= {line_of(ATTENTION, "# compiled twice")}
+    report = json.loads((tmp_path / "out" / "report.json").read_text())
+    (read,) = (one for one in report["findings"] if one["rule"] == "SYN102" and one["phase"] == "train")
+    assert read["site"]["line"] == line_of(ATTENTION, "# in each step")
+    assert read["run_per_step"] == pytest.approx(1.0, abs=0.05)
+    assert not [one for one in report["findings"] if one["at"] and one["at"]["file"].startswith(COMPILER)]
 
 
 def lines_of_kernels(folder: Path) -> dict[str, set[int | None]]:

@@ -68,6 +68,22 @@ def test_an_unmodified_program_is_reported_with_its_lines(recorded: Any) -> None
 
 
 @pytest.mark.slow
+def test_what_waits_only_while_it_compiles_is_told_apart_from_what_waits_in_each_step(tmp_path: Path) -> None:
+    done = run(tmp_path, "waits.py", "profile", *SHORT, "-o", "out")
+    assert done.returncode == 0, done.stderr
+    report = json.loads((tmp_path / "out" / "report.json").read_text(encoding="utf-8"))
+    counted = report["traces"][0]["run"]["counted"]
+    (told,) = counted["compiling"]
+    assert (told["site"]["line"], told["at"]["function"]) == (line_of("waits.py", "waits while it compiles"), "fold")
+    assert told["waits"] == 14 or (told["at_least"] and told["waits"] == 7)  # seven each time that it compiles
+    (read,) = (one for one in report["findings"] if one["rule"].startswith("SYN") and one["at"]["function"] == "read")
+    assert read["site"]["line"] == line_of("waits.py", "waits in each step")
+    assert read["run_per_step"] == pytest.approx(1.0, abs=0.05)
+    assert not [one for one in report["findings"] if one["at"] and "_inductor" in one["at"]["file"]]
+    assert "while it compiles: " in done.stderr
+
+
+@pytest.mark.slow
 def test_its_output_random_numbers_and_graphs_are_those_of_the_program_alone(recorded: Any, tmp_path: Path) -> None:
     _, done = recorded
     alone = run(tmp_path, "compiles.py")

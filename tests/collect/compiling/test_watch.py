@@ -204,6 +204,29 @@ def test_after_the_end_nothing_is_heard_and_dynamo_is_as_it_was(programs: Any) -
     torch._dynamo.reset()
 
 
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_somebody_hears_when_the_compiler_is_at_work(watched: Watched, programs: Any, backend: str) -> None:
+    heard: list[bool] = []
+    watched.watch.at_work = heard.append
+    run = compiled(programs.whole, backend)
+    for size in (4, 4, 5):
+        run(torch.ones(size, requires_grad=True)).sum().backward()
+    assert heard and len(heard) == 2 * heard.count(True)
+    assert all(began is (number % 2 == 0) for number, began in enumerate(heard))
+
+
+def test_somebody_hears_that_the_compiler_has_failed(watched: Watched) -> None:
+    heard: list[bool] = []
+    watched.watch.at_work = heard.append
+
+    def fails(graph: Any, inputs: Any) -> Any:
+        raise RuntimeError("no")
+
+    with pytest.raises(Exception, match="no"):
+        torch.compile(lambda x: x + 1, backend=fails)(torch.ones(4))
+    assert heard == [True, False]
+
+
 def counters() -> tuple[dict[str, int], dict[str, int], int]:
     found = torch._dynamo.utils.counters
     return dict(found["frames"]), dict(found["stats"]), sum(found["graph_break"].values())

@@ -71,6 +71,24 @@ def test_what_is_timed_of_a_wait_has_telling_its_phase_in_it(monkeypatch: pytest
         assert run.counter._account.measured.seen == 700.0 + TRACKED_NS
 
 
+def test_calls_of_a_compiler_do_not_pass_and_its_warnings_are_heard() -> None:
+    """It makes tens of thousands of calls, which would use up what counting may cost for the rest of the run."""
+    with running() as run:
+        account, host = run.counter._account, run.torch.Tensor()
+        run.counter.compiles(False)  # it began before the counter was there
+        run.counter.compiles(True)
+        run.counter.compiles(True)
+        for _ in range(100):
+            host.to("cpu")
+        assert (account.passed, account.on) == (0, True)
+        run.counter.compiles(False)
+        host.to("cpu")
+        assert account.passed == 0  # one is still under way
+        run.counter.compiles(False)
+        host.to("cpu")
+        assert account.passed == 1
+
+
 def test_calls_that_pass_end_counting_once_they_cost_too_much() -> None:
     """A loader converts samples before the first phase. No wait looks at what was spent."""
     with running() as run:

@@ -38,7 +38,7 @@ def test_a_line_whose_expression_tells_nothing_is_unknown() -> None:
 
 
 @pytest.mark.parametrize("more", [{"kind": "call", "name": "Event.synchronize"}, {"may_wait": True},
-                                  {"direction": "HtoD"}, {"stack": 1}])  # fmt: skip
+                                  {"direction": "HtoD"}, {"stack": 1}, {"compiling": True}])  # fmt: skip
 def test_what_is_told_otherwise_or_not_resolved_yet_is_not(more: dict[str, Any]) -> None:
     assert unknown("metric.update(loss)", **more) == set()
 

@@ -17,9 +17,12 @@ def phase(
 
 
 def wait(
-    stack: int, phase: int = 0, count: int = 10, expected: str | None = None, may_wait: bool = False
-) -> CountedWait:
-    return CountedWait(phase=phase, stack=stack, kind="warning", count=count, expected=expected, may_wait=may_wait)
+    stack: int, phase: int = 0, count: int = 10, expected: str | None = None, may_wait: bool = False,
+    compiling: bool = False,
+) -> CountedWait:  # fmt: skip
+    return CountedWait(
+        phase=phase, stack=stack, kind="warning", count=count, expected=expected, may_wait=may_wait, compiling=compiling
+    )
 
 
 def run(phases: tuple[RecordedPhase, ...], *waits: CountedWait, complete: bool = False) -> RecordedRun:

@@ -81,6 +81,13 @@ def test_what_is_known_expected_or_only_may_wait_is_not_new() -> None:
     assert len(lines) == 2
 
 
+def test_a_wait_of_the_compilers_is_no_line_that_waits() -> None:
+    lines = Lines(lambda line: False)
+    seen = run((phase(),), wait(0, compiling=True))
+    assert lines.find(seen, lambda: STACKS) == lines.judge(seen) == []
+    assert len(lines) == 0
+
+
 def test_without_a_baseline_nothing_is_new() -> None:
     lines = Lines()
     lines.find(run((phase(),), wait(0)), lambda: STACKS)

@@ -42,6 +42,11 @@ def test_what_may_not_have_waited_is_no_wait() -> None:
     assert measures.phases[0].waits_per_step == 2
 
 
+def test_what_the_compiler_waits_for_is_no_part_of_a_step() -> None:
+    measures = Meter().measure(run((phase(steps=10),), wait(0, count=20), wait(1, count=30, compiling=True)), 1, None)
+    assert measures.phases[0].waits_per_step == 2
+
+
 def test_a_phase_that_is_counted_anew_begins_anew() -> None:
     meter = Meter()
     meter.measure(run((phase(steps=100),), wait(0, count=100)), 1, None)

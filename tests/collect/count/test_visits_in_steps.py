@@ -1,0 +1,94 @@
+"""What is prepared, in the midst of a drawn step, for a phase that seldom begins there: it waits in no other step."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Container
+from dataclasses import replace
+
+import pytest
+
+from syncscope.schema.counting import CountedWait, PhaseKind
+from tests.collect.count.program import MS, PRICES, Phase, running, wait
+
+STEPS = 800
+
+
+def learns() -> None:
+    wait()
+
+
+def prepares() -> None:
+    wait()
+
+
+def samples() -> None:
+    wait()
+
+
+def some_steps(seed: int, many: int) -> set[int]:
+    """So many steps of a training, which nobody can foresee."""
+    return {8 * each + 5 for each in random.Random(100 + seed).sample(range(STEPS // 8), many)}
+
+
+def trained(
+    seed: int, kind: PhaseKind, visited: Container[int], extra_every: int = 0
+) -> tuple[dict[str, CountedWait], float]:
+    """What is told of each line of a training with a visit in some steps, where all was spent that is kept for what is
+    rare, and one step in how many was counted. ``prepares`` also waits in every ``extra_every``-th step."""
+    prices = replace(PRICES, warning=60_000.0)
+    with running(random.Random(seed).random, prices) as run:
+        train, visitor = Phase(1), Phase(2, kind)
+        run.enter(train)
+        run.counter._account.rare_ns = 1e15  # all was spent that is kept for what is rare
+        for step in range(STEPS):
+            for _ in range(4):
+                learns()
+                run.now += 60_000 * run.counting
+            if extra_every and step % extra_every == 3:
+                prepares()
+            if step in visited:
+                prepares()
+                run.enter(visitor)
+                samples()
+                run.step(20 * MS)
+                run.enter(train)
+            run.step(10 * MS)
+        run.counter.close()
+        frames, stacks = run.stacks.resolve()
+        names = [frames[stack[-2]].function for stack in stacks]
+        told = {names[each.stack]: each for each in run.counter.waits() if each.phase == 1}
+        return told, run.counter.one_in(train)
+
+
+def estimate(wait: CountedWait | None) -> float:
+    if wait is None:
+        return 0.0
+    return wait.estimate if wait.estimate is not None else float(wait.count)
+
+
+@pytest.mark.parametrize("kind", ["evaluate", "generate", "checkpoint"])
+def test_it_is_told_by_how_many_visits_there_were(kind: PhaseKind) -> None:
+    visits, told = 20, []
+    for seed in range(16):
+        lines, one_in = trained(seed, kind, some_steps(seed, visits))
+        assert one_in > 2
+        assert estimate(lines["learns"]) == pytest.approx(4 * STEPS, rel=0.05)
+        prepared = lines.get("prepares")
+        told.append(estimate(prepared))
+        if prepared is not None and prepared.variance is not None:
+            assert abs(told[-1] - visits) <= 2 * prepared.variance**0.5 + 0.5
+    known = [each for each in told if each > 1]  # one may be in the first steps alone, which are all counted
+    assert len(known) >= 12
+    assert all(each == pytest.approx(visits, rel=0.1) for each in known)
+
+
+def test_a_line_that_also_waits_in_other_steps_is_told_by_those_and_by_the_visits() -> None:
+    told = [estimate(trained(seed, "evaluate", some_steps(seed, 20), 4)[0]["prepares"]) for seed in range(16)]
+    assert sum(told) / len(told) == pytest.approx(STEPS / 4 + 20, rel=0.15)
+
+
+def test_steps_with_a_visit_in_each_are_like_each_other() -> None:
+    lines, one_in = trained(1, "evaluate", range(STEPS))
+    assert one_in > 2
+    assert estimate(lines["prepares"]) == pytest.approx(STEPS, rel=0.05)
