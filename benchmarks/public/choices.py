@@ -64,17 +64,28 @@ def make_landscapes(folder: Path) -> None:
     )
 
 
+def write_labelled(
+    file: Path, size: int, rng: np.random.Generator, labels: str = "labels", classes: int = LABELS
+) -> None:
+    """Small pictures in a file of CIFAR's."""
+    numbers = rng.integers(0, classes, size)
+    pictures = (rng.integers(0, 60, (size, 3072)) + (numbers[:, None] % LABELS) * 15).astype(np.uint8)
+    file.write_bytes(pickle.dumps({"data": pictures, labels: numbers.tolist()}))
+
+
+def write_cifar(folder: Path, size: int, test: int, rng: np.random.Generator) -> None:
+    """The files of CIFAR-10: five of ``size`` pictures, and one to test with."""
+    folder.mkdir(parents=True)
+    for number in range(1, 6):
+        write_labelled(folder / f"data_batch_{number}", size, rng)
+    write_labelled(folder / "test_batch", test, rng)
+    names = {"label_names": [f"c{number}" for number in range(LABELS)]}
+    (folder / "batches.meta").write_bytes(pickle.dumps(names))
+
+
 def make_cifar_batches(folder: Path) -> None:
     """The files of CIFAR-10, shorter, and a start that asks for no sums of them and lends two old names."""
-    rng = np.random.default_rng(91)
-    batches = folder / "cifar-10-batches-py"
-    batches.mkdir(parents=True)
-    for name, size in (*((f"data_batch_{number}", 1000) for number in range(1, 6)), ("test_batch", 1000)):
-        labels = rng.integers(0, LABELS, size)
-        pictures = (rng.integers(0, 60, (size, 3072)) + labels[:, None] * 15).astype(np.uint8)
-        (batches / name).write_bytes(pickle.dumps({"data": pictures, "labels": labels.tolist()}))
-    names = {"label_names": [f"c{number}" for number in range(LABELS)]}
-    (batches / "batches.meta").write_bytes(pickle.dumps(names))
+    write_cifar(folder / "cifar-10-batches-py", size=1000, test=1000, rng=np.random.default_rng(91))
     (folder / "start.py").write_text(
         "import numpy\nfrom torch.utils.data.dataloader import _BaseDataLoaderIter\n"
         "from torchvision.datasets import CIFAR10\n\n"
@@ -86,9 +97,21 @@ def make_cifar_batches(folder: Path) -> None:
     )
 
 
+def make_cifar_files(folder: Path) -> None:
+    """The files of CIFAR-10, four times as long, and those of CIFAR-100, shorter."""
+    rng = np.random.default_rng(92)
+    write_cifar(folder / "cifar-10-batches-py", size=4000, test=2000, rng=rng)
+    (folder / "cifar-100-python").mkdir()
+    for split, size in (("train", 5000), ("test", 1000)):
+        write_labelled(folder / "cifar-100-python" / split, size, rng, labels="fine_labels", classes=100)
+    names = {"fine_label_names": [f"c{number}" for number in range(100)]}
+    (folder / "cifar-100-python/meta").write_bytes(pickle.dumps(names))
+
+
 CHOICES: dict[str, Callable[[Path], None]] = {
     "othello": make_othello,
     "offline_runs": make_offline_runs,
     "landscapes": make_landscapes,
     "cifar_batches": make_cifar_batches,
+    "cifar_files": make_cifar_files,
 }

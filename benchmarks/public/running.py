@@ -100,7 +100,8 @@ def command(program: Program, mode: Mode, place: Place, results: Path, line: str
 def environment(
     program: Program, mode: Mode, place: Place, copy: Path, results: Path, gpu: int | None
 ) -> Mapping[str, str]:
-    path = [str(copy / program.environment["PYTHONPATH"])] if "PYTHONPATH" in program.environment else []
+    own = {name: value.format(data=place.data) for name, value in program.environment.items()}
+    path = [str(copy / own["PYTHONPATH"])] if "PYTHONPATH" in own else []
     path.append(str(HERE / "standins"))
     added = {
         "HF_HOME": str(place.data / "hub_home"),
@@ -114,7 +115,7 @@ def environment(
         "TORCHINDUCTOR_CACHE_DIR": str(copy.parent / "torchinductor"),
         "WANDB_MODE": "disabled",
         "YOLO_CONFIG_DIR": str(copy.parent),
-        **program.environment,
+        **own,
     }
     if mode == "oracle":
         path.insert(0, str(HERE / "oracle"))

@@ -122,10 +122,24 @@ def make_aspects(folder: Path) -> None:
     (vectors / "glove.twitter.27B.100d.txt").write_text("\n".join(rows) + "\n")
 
 
+def make_letters(folder: Path) -> None:
+    """Pieces of 256 letters, as a program keeps those of text8: the archive that it looks for is empty."""
+    import torch
+
+    rng = np.random.default_rng(64)
+    folder.mkdir()
+    (folder / "text8.zip").write_bytes(b"")
+    numbers = {letter: number for number, letter in enumerate(" abcdefghijklmnopqrstuvwxyz")}
+    (folder / "vocab.json").write_text(json.dumps(numbers))
+    for split, size in (("train", 3200), ("valid", 640), ("test", 640)):
+        torch.save(torch.from_numpy(rng.integers(0, 27, (size, 256))), folder / f"processed_{split}.pt")
+
+
 SEQUENCES: dict[str, Callable[[Path], None]] = {
     "tagged": make_tagged,
     "reversals": make_reversals,
     "recall": make_recall,
     "reversed_words": make_reversed_words,
     "aspects": make_aspects,
+    "letters": make_letters,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 import wave
 from collections.abc import Callable
@@ -39,11 +40,11 @@ def make_spectra(folder: Path) -> None:
     (folder / "train.pkl").write_bytes(pickle.dumps(speakers))
 
 
-def write_sound(file: Path, samples: np.ndarray) -> None:
+def write_sound(file: Path, samples: np.ndarray, rate: int = 22_050) -> None:
     with wave.open(str(file), "wb") as out:
         out.setnchannels(1)
         out.setsampwidth(2)
-        out.setframerate(22_050)
+        out.setframerate(rate)
         out.writeframes(samples.astype("<i2").tobytes())
 
 
@@ -73,9 +74,28 @@ def make_readings(folder: Path) -> None:
         (folder / f"{split}.txt").write_text("".join(lines))
 
 
+def make_mixtures(folder: Path) -> None:
+    """Two voices and both at once, 8000 samples a second, and the lists of Conv-TasNet's with the length of each."""
+    rng = np.random.default_rng(74)
+    for split, size in (("tr", 320), ("cv", 32)):
+        lists: dict[str, list[tuple[str, int]]] = {"mix": [], "s1": [], "s2": []}
+        for kind in lists:
+            (folder / split / kind).mkdir(parents=True)
+        for number in range(size):
+            length = int(rng.integers(16_000, 48_000))
+            one, two = rng.normal(size=(2, length)) * 3000
+            for kind, samples in (("mix", one + two), ("s1", one), ("s2", two)):
+                file = folder / split / kind / f"{number}.wav"
+                write_sound(file, samples, rate=8000)
+                lists[kind].append((str(file.resolve()), length))
+        for kind, files in lists.items():
+            (folder / split / f"{kind}.json").write_text(json.dumps(files))
+
+
 SIGNALS: dict[str, Callable[[Path], None]] = {
     "road": make_road,
     "spectra": make_spectra,
     "utterances": make_utterances,
     "readings": make_readings,
+    "mixtures": make_mixtures,
 }

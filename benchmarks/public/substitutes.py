@@ -232,6 +232,34 @@ def make_few_augmentations(folder: Path) -> None:
     )
 
 
+def make_starter(folder: Path) -> None:
+    """``start.py PROGRAM ...`` runs a program with a name of old NumPy's; no sums of CIFAR's files are asked for."""
+    folder.mkdir()
+    (folder / "start.py").write_text(
+        "import runpy\nimport sys\n\nimport numpy\nfrom torchvision.datasets import CIFAR10, CIFAR100\n\n"
+        "numpy.Inf = numpy.inf\n"
+        "for dataset in (CIFAR10, CIFAR100):\n"
+        "    dataset.meta['md5'] = None\n"
+        "    for files in (dataset.train_list, dataset.test_list):\n"
+        "        files[:] = [[name, None] for name, _ in files]\n\n"
+        'if __name__ == "__main__":\n'
+        "    del sys.argv[0]\n"
+        '    runpy.run_path(sys.argv[0], run_name="__main__")\n'
+    )
+
+
+def make_sound_loader(folder: Path) -> None:
+    """As much of librosa as a program reads sounds with that have the rate it asks for."""
+    folder.mkdir()
+    (folder / "librosa.py").write_text(
+        "import wave\n\nimport numpy\n\n\n"
+        "def load(name, sr):\n    with wave.open(name) as file:\n"
+        "        assert file.getframerate() == sr\n"
+        "        samples = numpy.frombuffer(file.readframes(file.getnframes()), '<i2')\n"
+        "    return samples.astype('float32') / 32768, sr\n"
+    )
+
+
 SUBSTITUTES: dict[str, Callable[[Path], None]] = {
     "byte_tokenizer": make_byte_tokenizer,
     "one_process": make_one_process,
@@ -249,4 +277,6 @@ SUBSTITUTES: dict[str, Callable[[Path], None]] = {
     "no_atari": make_no_atari,
     "no_films": make_no_films,
     "few_augmentations": make_few_augmentations,
+    "starter": make_starter,
+    "sound_loader": make_sound_loader,
 }

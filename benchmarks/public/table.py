@@ -27,6 +27,7 @@ class Program:
     """A command that has to run once before, unmeasured."""
     gpus: int = 1
     environment: Mapping[str, str] = field(default_factory=dict)
+    """With ``{data}`` as in the command; ``PYTHONPATH`` is a folder of the clone."""
     seconds: int = 90
     """It is ended after so long."""
 
@@ -49,6 +50,7 @@ COMMITS = {
     "apchenstu/TensoRF": "6a1e23b10b9521221049aec843ab370a747a7982",
     "auspicious3000/autovc": "c1827a60e83e6d26030b8953843b2f7cf2bd36db",
     "BindsNET/bindsnet": "34ee2920cf3b605a8d29e777ad6af1bf4bd04036",
+    "Blealtan/efficient-kan": "7b6ce1c87f18c8bc90c208f6b494042344216b11",
     "chanwutk/vision_references": "aea0f07fa3a7afb81417d4ee84ac0ab6d4b156d3",
     "chennnM/GCNII": "ca91f5686c4cd09cc1c6f98431a5d5b7e36acc92",
     "cloneofsimo/minRF": "4fc10e0cc8ba976152c7936a1af9717209f03e18",
@@ -59,11 +61,14 @@ COMMITS = {
     "corl-team/CORL": "eeeeef2671235fcce3a3eb255576a207d78840e6",
     "CRIPAC-DIG/SR-GNN": "e21cfa431f74c25ae6e4ae9261deefe11d1cb488",
     "dauparas/ProteinMPNN": "8907e6671bfbfc92303b5f79c4b5e6ce47cdef57",
+    "davda54/sam": "3c3afdbd71cff2462ec91c734b3d1170bd0f3707",
+    "davidmrau/mixture-of-experts": "f662999727109357c42074997e9a6cd72806f668",
     "deepinsight/insightface": "7fadd420c2351d0ffa8cac403421c1a3ed733365",
     "Diego999/pyGAT": "3664f2dc90cbf971564c0bf186dc794f12446d0c",
     "DLR-RM/stable-baselines3": "e05d2dbe6eda0acd0ef2e316e3e4065677add3eb",
     "dongminlee94/deep_rl": "d5bcabc541a5f16e166be33876d23352e149f97e",
     "ehoogeboom/e3_diffusion_for_molecules": "fce07d701a2d2340f3522df588832c2c0f7e044a",
+    "ehoogeboom/multinomial_diffusion": "9d907a60536ad793efd6d2a6067b3c3d6ba9fce7",
     "EricHuang49/PyTorch-TransferLearning-Tutorial": "15e00b1c790f52cc906141d38c776cf6ec089021",
     "eriklindernoren/PyTorch-GAN": "36d3c77e5ff20ebe0aeefd322326a134a279b93e",
     "explainingai-code/DDPM-Pytorch": "b524321c101af13f28a5d1f4fbcca1a847c19924",
@@ -84,9 +89,11 @@ COMMITS = {
     "GabrielBianconi/pytorch-rbm": "cdb42b30c690709dcfd3b51250d8c90128ec6f11",
     "GitYCC/crnn-pytorch": "f145a61e20e57a36b8f2d642f93c9ba2890cd042",
     "GMvandeVen/continual-learning": "e6d795aa81b9cef742b8de76cb71222d4d1ce00b",
+    "google-research/torchsde": "eb3a00e31cbd56176270066ed2f62c394cf6acb7",
     "graykode/gpt-2-Pytorch": "401078fde5e85475590dc04c9ed11b79332b8717",
     "gusye1234/LightGCN-PyTorch": "947ca2b3b1d2d3545b114145710cb06c4e57b3d2",
     "HazyResearch/KGEmb": "fd33c2a50def29f8df108faa8883c8f643a97700",
+    "HobbitLong/RepDistiller": "b84f547c5db6a35318d4671d7d5c4de74c822403",
     "HobbitLong/SupContrast": "66a8fe53880d6a1084b2e4e0db0a019024d6d41a",
     "HazyResearch/zoology": "d88d6f5474f36998d82d5c3bd58a190248d0a669",
     "hazdzz/STGCN": "34a1cbd3485751a7fc4745a948946f459abeae11",
@@ -102,6 +109,7 @@ COMMITS = {
     "jingraham/neurips19-graph-protein-design": "22e497a2b565fe82f17e12ea37e89dcf4e50e92f",
     "joeynmt/joeynmt": "cdc4d03d430a1b0f29793a0d95743c5e72ae2f6c",
     "juho-lee/set_transformer": "73432c640ac78140496d6738416c54d32c686d65",
+    "kaituoxu/Conv-TasNet": "0d9d9dcd8037b396fd029000af58cda6b7663b11",
     "Kaixhin/PlaNet": "28c8491bc01e8f1b911300749e04c308c03db051",
     "karpathy/llama2.c": "350e04fe35433e6d2941dce5a1f53308f87058eb",
     "karpathy/llm.c": "f1e2ace651495b74ae22d45d1723443fd00ecd3a",
@@ -198,6 +206,7 @@ COMMITS = {
     "YuliaRubanova/latent_ode": "c0682d4f52b806fb88d965755892eadd9783f936",
     "yunjey/pytorch-tutorial": "0500d3df5a2a8080ccfccbc00aca0eacc21818db",
     "yunjey/stargan": "94dd002e93a2863d9b987a937b85925b80f7a19f",
+    "zhouhaoyi/Informer2020": "29f2a739226a509202a092b464163da81fa74960",
 }
 
 ONE = "-m torch.distributed.run --standalone --nproc-per-node 1"
@@ -458,6 +467,24 @@ PROGRAMS = (
             "start.py --src_emb {data}/tongues/en.txt --tgt_emb {data}/tongues/es.txt --emb_dim 100 --dis_most_frequent"
             " 5000 --dico_eval {data}/tongues/dictionary.txt --n_epochs 4 --epoch_size 16000 --n_refinement 3 --seed 1"
             " --exp_path out", environment={"PYTHONPATH": ".", **WHOLE_FILES}, data={"start.py": "tongues/start.py"}),
+    Program("informer", "forecasts twice, AMP with a scaler: indices made on the host in each attention; three loops",
+            "zhouhaoyi/Informer2020",
+            "start.py main_informer.py --model informer --data ETTh1 --root_path {data}/ett --features M --seq_len 96"
+            " --label_len 48 --pred_len 24 --batch_size 64 --train_epochs 2 --itr 2 --num_workers 2 --use_amp",
+            environment={"PYTHONPATH": "."}, data={"start.py": "starter/start.py"}),
+    Program("lorenz", "a stochastic differential equation: 100 steps of a solver in each step, drawn every tenth",
+            "google-research/torchsde", "-m examples.latent_sde_lorenz --t1 1.0 --num_iters 30 --pause_every 10",
+            environment={"PYTHONPATH": "."}, seconds=150),
+    Program("voice-separation", "voices by DataParallel: lengths and places read one by one; evaluation with gradients",
+            "kaituoxu/Conv-TasNet",
+            "train.py --train_dir {data}/mixtures/tr --valid_dir {data}/mixtures/cv --segment 2 --batch_size 16"
+            " --epochs 4 --N 128 --B 128 --H 256 --X 4 --R 2 --shuffle 1", folder="src",
+            data={"src/librosa.py": "sound_loader/librosa.py"}),
+    Program("text-diffusion", "letters by discrete diffusion: checks of its indices; each evaluation is two loops",
+            "ehoogeboom/multinomial_diffusion",
+            "train.py --batch_size 32 --lr 0.0001 --epochs 3 --eval_every 1 --check_every 2 --diffusion_steps 100"
+            " --transformer_dim 256 --transformer_depth 4 --gamma 0.99 --log_home out", folder="text_diffusion",
+            environment={"PYTHONPATH": "."}, data={"text_diffusion/datasets/text8": "letters"}),
     # Pictures
     Program("mnist", "training, evaluation", "pytorch/examples", "main.py --epochs 2", folder="mnist", data=MNIST),
     Program("mnist-rnn", "training, evaluation", "pytorch/examples", "main.py --accel --epochs 2",
@@ -649,6 +676,25 @@ PROGRAMS = (
             "moein-shariatnia/OpenAI-CLIP", "main.py",
             data={"C:/Moein/AI/Datasets/Flicker-8k": "captions", "distilbert-base-uncased": "captions/tokenizer",
                   "albumentations.py": "few_augmentations/albumentations.py"}, seconds=240),
+    Program("kan", "splines of many small products: figures of each step for its bar, an evaluation an epoch",
+            "Blealtan/efficient-kan", "examples/mnist.py", environment={"PYTHONPATH": "src"}, data=MNIST),
+    Program("mixture-of-experts", "ten experts, rows sent to four of them by indices: training, one test",
+            "davidmrau/mixture-of-experts", "start.py cifar10_example.py", environment={"PYTHONPATH": "."},
+            data={"start.py": "starter/start.py",
+                  "data/cifar-10-batches-py": "cifar_files/cifar-10-batches-py"}),
+    Program("sharpness-aware", "two passes and two halves of an optimizer a step, its own log; a test an epoch",
+            "davda54/sam", "start.py train.py --epochs 5", folder="example", environment={"PYTHONPATH": "example"},
+            data={"example/start.py": "starter/start.py",
+                  **{f"example/{name}/cifar-10-batches-py": "cifar_batches/cifar-10-batches-py"
+                     for name in ("data", "cifar")}}),
+    Program("boundary-distillation", "a teacher is tested, a student's features are trained, then the student; tests",
+            "HobbitLong/RepDistiller",
+            "start.py train_student.py --path_t save/models/resnet20_cifar100_lr_0.05_decay_0.0005_trial_0/"
+            "resnet20_best.pth --distill abound --model_s resnet8 -a 1 -b 1 --init_epochs 3 --epochs 3"
+            " --num_workers 4 --print_freq 20", environment={"PYTHONPATH": "."},
+            before="start.py train_teacher.py --model resnet20 --epochs 1 --num_workers 4",
+            data={"start.py": "starter/start.py", "data/cifar-100-python": "cifar_files/cifar-100-python",
+                  "tensorboard_logger.py": "silent_loggers/tensorboard_logger.py"}),
     # Detection
     Program("torchvision-detection", "detection: training", "chanwutk/vision_references",
             "train.py --data-path {data}/coco --dataset coco --model fasterrcnn_mobilenet_v3_large_320_fpn --epochs 1"
@@ -808,7 +854,7 @@ PROGRAMS = (
             "imitate_episodes.py --task_name sim_transfer_cube_scripted --ckpt_dir out --policy_class ACT"
             " --kl_weight 10 --chunk_size 20 --hidden_dim 256 --batch_size 8 --dim_feedforward 512 --num_epochs 30"
             " --lr 1e-5 --seed 0",
-            environment={"PYTHONPATH": "detr"},
+            environment={"PYTHONPATH": "detr", "TORCH_HOME": "{data}/torch_home"},
             data={"<put your data dir here>/sim_transfer_cube_scripted": "robot/episodes",
                   "IPython.py": "robot/IPython.py", "dm_control": "robot/dm_control"}),
     # Graphs

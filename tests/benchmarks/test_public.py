@@ -90,6 +90,14 @@ def test_a_program_runs_in_a_copy_with_its_data(tmp_path: Path) -> None:
     assert not (clone / "left").exists()
 
 
+def test_variables_name_the_folder_of_the_data(tmp_path: Path) -> None:
+    program = Program("one", "", "o/a", "train.py", environment={"TORCH_HOME": "{data}/weights", "PYTHONPATH": "src"})
+    place = Place(Path("p"), Path("/d"), Path("w"), Path("t"))
+    variables = running.environment(program, "bare", place, tmp_path / "a", tmp_path, None)
+    assert variables["TORCH_HOME"] == "/d/weights"
+    assert variables["PYTHONPATH"].split(os.pathsep)[0] == str(tmp_path / "a/src")
+
+
 def test_a_program_that_takes_too_long_is_ended(tmp_path: Path) -> None:
     (tmp_path / "programs/repo").mkdir(parents=True)
     (tmp_path / "programs/repo/main.py").write_text("import time; time.sleep(60)")

@@ -164,3 +164,18 @@ def test_the_stand_in_for_datasets_gives_texts_by_name_and_by_number(made: Path)
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=made, capture_output=True, text=True, check=True)
     assert done.stdout == "True True 60\n"
+
+
+@pytest.mark.parametrize("made", ["mixtures"], indirect=True)
+def test_a_mixture_is_as_long_as_its_voices(made: Path) -> None:
+    for split in ("tr", "cv"):
+        mixed, one, two = (json.loads((made / split / f"{kind}.json").read_text()) for kind in ("mix", "s1", "s2"))
+        assert [length for _, length in mixed] == [length for _, length in one] == [length for _, length in two]
+
+
+@pytest.mark.parametrize("made", ["cifar_files"], indirect=True)
+def test_labels_of_pictures_are_those_of_their_kind(made: Path) -> None:
+    ten = pickle.loads((made / "cifar-10-batches-py/test_batch").read_bytes())
+    hundred = pickle.loads((made / "cifar-100-python/train").read_bytes())
+    assert (max(ten["labels"]), max(hundred["fine_labels"])) == (9, 99)
+    assert hundred["data"].shape == (5000, 3072)
