@@ -36,7 +36,7 @@ from syncscope.schema.recording import FORMAT, RecordedSteps, Recording
 
 STATE_SECONDS = 2.0
 LONGEST_STATE_SECONDS = 8.0
-STATE_SHARE = 0.002
+STATE_SHARE = 0.001
 """States are written to disk every ``STATE_SECONDS``, or less often, so that they take this share of a processor. No
 two are further apart than ``LONGEST_STATE_SECONDS``, less the time to write one: with a tick in between, the state on
 disk is at most 10 s old, unless writing takes longer than 4 s. A state takes 15 ms with as many places as are kept, and

@@ -75,7 +75,7 @@ def test_the_last_state_is_never_older_than_ten_seconds(
     assert len(states) >= 10
 
 
-@pytest.mark.parametrize(("cpu_ms", "writing_ms", "apart_s"), [(0.5, 0.5, 2), (8, 8, 4), (20, 20, 8), (2, 300, 2)])
+@pytest.mark.parametrize(("cpu_ms", "writing_ms", "apart_s"), [(0.5, 0.5, 2), (4, 4, 4), (15, 15, 8), (1, 300, 2)])
 def test_a_state_that_is_cheap_to_write_is_young(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, cpu_ms: float, writing_ms: float, apart_s: float
 ) -> None:
