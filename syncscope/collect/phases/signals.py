@@ -24,6 +24,7 @@ from syncscope.collect.phases.expected import NOBODY
 from syncscope.collect.phases.gradients import GradientCalls
 from syncscope.collect.phases.made import allocations, modules_defined, optimizers_made
 from syncscope.collect.phases.modules import ModuleCalls
+from syncscope.collect.phases.silence import FEW_STEPS
 from syncscope.collect.phases.thread import FollowedThread
 from syncscope.collect.phases.tracker import PhaseTracker
 from syncscope.collect.phases.turns import LoopTurns
@@ -278,7 +279,8 @@ class Signals:
         else:
             timed, begin = False, self._tracker.begin_event()
             try:
-                captured = self._turns.silence.is_captured()
+                few = self._tracker.current.steps <= FEW_STEPS  # else it will not be silent
+                captured = few and self._turns.silence.is_captured()
                 self._tracker.optimizer_stepped(sys._getframe(2), optimizer, captured)
             except Exception as error:
                 self._fail(error)
