@@ -77,7 +77,8 @@ def make_robot(folder: Path) -> None:
             file.create_dataset(
                 "observations/images/top", data=pictures, chunks=(1, *pictures.shape[1:]), compression="lzf"
             )
-    (folder / "IPython.py").write_text("embed, version_info = None, (9, 0, 0)\n\n\ndef get_ipython():\n    return None\n")
+    stand_in = "embed, version_info = None, (9, 0, 0)\n\n\ndef get_ipython():\n    return None\n"
+    (folder / "IPython.py").write_text(stand_in)
     (folder / "dm_control/rl").mkdir(parents=True)
     (folder / "dm_control/suite").mkdir()
     (folder / "dm_control/__init__.py").write_text("mujoco = None\n")
