@@ -97,6 +97,15 @@ def test_a_fix_that_names_an_op_has_the_example_of_its_sentence():
     assert "nms" not in example.before + example.after
 
 
+def test_a_fix_that_goes_on_with_what_belongs_to_the_finding_has_the_example_of_its_advice():
+    rule = BY_CODE["OVL303"]
+    entry = rule.choose_advice("host", "work")
+    example = rule.example(f"{entry.sentence} Of this work: 51 % encode (tokenizer.py:111).")
+    assert example == entry.example is not None
+    loads = rule.choose_advice("data", "loading")
+    assert rule.example(f"{loads.sentence} Of this work: 50 % pad_list (data.py:298).") == loads.example
+
+
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
 def test_a_fix_without_an_example_has_what_the_rule_calls_bad_and_good(rule: Rule):
     found = rule.example("a fix that has no example of its own")

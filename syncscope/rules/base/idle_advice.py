@@ -37,7 +37,16 @@ ENDS_THERE = (
 ADVICE = (
     Advice("wait", "Remove the waits named here first: the host can then launch ahead of the device."),
     Advice("warm-up", "Record later steps: what is done once says nothing of those that repeat."),
-    Advice("data loading", "Load ahead: more DataLoader workers, prefetch_factor, persistent_workers."),
+    Advice(
+        "data loading",
+        "Load ahead: more DataLoader workers, prefetch_factor, persistent_workers.",
+        before="""
+        loader = DataLoader(data, batch_size=64)            # loads in this thread
+        """,
+        after="""
+        loader = DataLoader(data, batch_size=64, num_workers=8, prefetch_factor=4, persistent_workers=True)
+        """,
+    ),
     Advice(
         f"{UNCACHED} allocation",
         "The caching allocator is off, so the driver allocates and frees every tensor: leave out "
@@ -174,6 +183,19 @@ ADVICE = (
         "host work",
         "Move the work that the host does between launches out of the thread that launches, or to where the device "
         "still has work queued.",
+        before="""
+        for rows in source:
+            tokens = tokenize(rows)                         # the device waits meanwhile
+            train_on(tokens)
+        """,
+        after="""
+        with ThreadPoolExecutor(1) as pool:
+            ahead = pool.submit(tokenize, next(source))
+            for rows in source:
+                tokens, ahead = ahead.result(), pool.submit(tokenize, rows)
+                train_on(tokens)                            # the next ones are made meanwhile
+            train_on(ahead.result())
+        """,
     ),
     Advice("launch latency", "Launch fewer, larger kernels: torch.compile, CUDA graphs, larger batches."),
     Advice(

@@ -122,11 +122,16 @@ class Rule(ABC):
         For a fix that is general, and has no example of its own, it is what the documentation calls bad and good; for
         one of a single cause that would be about another.
         """
-        entry = next((entry for entry in self.advice if entry.gave(fix)), None)
+        entry = next((entry for entry in self.advice if entry.gave(fix)), None) or self._begun_by(fix)
         if entry is not None and (entry.example or entry.when):
             return _example_in(expression, entry)
         bad, good = _section(self.doc, "Bad:"), _section(self.doc, "Good:")
         return Example(bad, good) if bad and good else None
+
+    def _begun_by(self, fix: str) -> Advice | None:
+        """The advice whose sentence ``fix`` begins with, and goes on with what belongs to the finding alone."""
+        begun = (entry for entry in self.advice if entry.when and fix.startswith(f"{entry.sentence} "))
+        return max(begun, key=lambda entry: len(entry.sentence), default=None)
 
     def rewrite(self, fix: str, expression: str | None) -> str | None:
         """The finding's ``expression`` with its fix in it, ``None`` where that is not certain."""
