@@ -54,6 +54,10 @@ class Paths:
         self._own = tuple(own)
         self._loaded: dict[str, str | None] = {}
         """The loaded files, normalised where they are the user's: a process has thousands, and few are new."""
+        self._own_files: tuple[str, ...] = ()
+        """The user's of them, ..."""
+        self._modules: tuple[int, str] | None = None
+        """... and how many modules there were then, with the name of the newest."""
 
     def normalise(self, file: str) -> str:
         if file.startswith("<"):
@@ -75,12 +79,17 @@ class Paths:
 
     def own_files(self) -> tuple[str, ...]:
         """The user's Python files inside the project that are loaded now, normalised and sorted."""
+        modules = len(sys.modules), next(reversed(sys.modules), "")
+        if modules == self._modules:
+            return self._own_files
         # sys.modules may hold anything, also objects that invent attributes.
         loaded = (getattr(module, "__dict__", {}).get("__file__") for module in list(sys.modules.values()))
         files = {file for file in loaded if isinstance(file, str) and file.endswith(".py")}
         known = self._loaded
         self._loaded = loaded_now = {file: known[file] if file in known else self._own_name(file) for file in files}
-        return tuple(sorted({name for name in loaded_now.values() if name is not None}))
+        self._own_files = tuple(sorted({name for name in loaded_now.values() if name is not None}))
+        self._modules = modules
+        return self._own_files
 
     def _own_name(self, file: str) -> str | None:
         """``file`` normalised, ``None`` unless it is the user's and inside the project."""
