@@ -57,6 +57,9 @@ from syncscope.timeline.witnesses_of_launches import find_unmade
 from syncscope.trace.model import Trace
 from syncscope.trace.names import is_direct_collective
 
+DRAINED_NS = 1_000_000
+"""From when the device has done all to when the host knows it, at most: a device sync takes some 0.05 ms to return."""
+
 
 class TraceTables:
     """The tables of a trace, and what they need to know of it as a whole."""
@@ -331,11 +334,15 @@ class TraceTables:
 
     @cached_property
     def drained(self) -> int | None:
-        """When the device had finished the last step's work, ns; ``None`` where that was not recorded."""
+        """When the device had finished the last step's work, ns; ``None`` where that was not recorded. A window that
+        ended in the midst of a further step was drained later: then the activities tell."""
         recording = self.trace.recording
         if recording is None or recording.steps.drained_ns is None or not len(self.steps):
             return None
-        return recording.steps.drained_ns - self.trace.base_ns
+        drained, end = recording.steps.drained_ns - self.trace.base_ns, int(self.steps.end.max())
+        launched = np.append(self.calls.ts, end)[self.activities.launch]
+        done = int(self.activities.end[launched < end].max(initial=end))
+        return drained if drained - done <= DRAINED_NS else done
 
     @cached_property
     def outlasted(self) -> int | None:

@@ -203,3 +203,26 @@ def test_steps_hold_what_comes_before_their_first_work() -> None:
         TraceBuilder().steps(0, 30_000).op("aten::randperm", 0, 10).launch("k", call=(20_000, 5), runs=(20_010, 20))
     )
     assert Timeline(builder.trace()).info().warnings == ()
+
+
+def interrupted(drained: float, *, runs: float = 60) -> Timeline:
+    """Two steps of 1 ms, whose last kernel ``runs`` for so many µs, and a part of another one."""
+    builder = TraceBuilder()
+    for begin in (0, 1000):
+        builder.launch("gemm", call=(begin + 940, 5), runs=(begin + 950, runs))
+    builder.launch("gemm", call=(2100, 5), runs=(2110, 50))
+    return Timeline(builder.recording(0, 1000, 2000, drained=drained).trace())
+
+
+@pytest.mark.parametrize(("drained", "end"), [(2030, 2030), (9000, 2010)])
+def test_a_window_that_was_ended_in_the_midst_of_a_step_is_as_long_as_its_whole_steps(
+    drained: float, end: float
+) -> None:
+    """Scores were computed on the host before the next step, say."""
+    timeline = interrupted(drained)
+    assert timeline.span == (0, end * 1000)
+    assert timeline.info().steps.profiled_ms == pytest.approx(end / 2000)
+
+
+def test_it_lasts_until_the_device_has_done_what_the_steps_launched() -> None:
+    assert interrupted(9000, runs=700).span == (0, 2650 * 1000)
