@@ -38,7 +38,8 @@ SHARE = 0.05
 """Of the time since the first phase began: what a phase takes before it gets windows."""
 
 FREQUENT = 4
-"""An end of an epoch or a checkpoint in every fourth step or more often does not interrupt a window."""
+"""An end of an epoch or a checkpoint in every fourth step or more often does not interrupt a window, nor does a loop
+that begins anew as often."""
 
 STOP_AFTER_S = 10.0
 """How long ``--stop`` waits for training after the windows of a program that has made no optimiser so far."""
@@ -136,7 +137,8 @@ class Schedule:
         if take is None and self._may_begin(phase):
             take = self._takes[phase.number] = self._begin(phase)
         if take is not None and take.done_at is None and not self._must_wait(take):
-            take.windows.boundary(phase.steps, intruder=phase.intruder, began_anew=phase.times != take.times)
+            began_anew = phase.times != take.times and not _begins_often(phase)
+            take.windows.boundary(phase.steps, intruder=phase.intruder, began_anew=began_anew)
         if take is not None:
             take.times = phase.times
         if self._plan.stop and self._may_stop():
@@ -312,6 +314,11 @@ class _Census:
 
     def add_window(self, events: Sequence[SiteEvent], boundaries_ns: Sequence[int]) -> None:
         self._counter.add_window(self._phase, events, boundaries_ns)
+
+
+def _begins_often(phase: Phase) -> bool:
+    """Whether the loop of ``phase`` begins anew every few steps."""
+    return phase.times * FREQUENT >= phase.steps
 
 
 def _is_part_of(inner: Phase, outer: Phase) -> bool:

@@ -218,14 +218,17 @@ def test_only_the_rare_end_of_an_epoch_interrupts(run: Callable[..., Program], t
     assert (LOG == ["interrupt"]) is interrupts
 
 
-def test_windows_hear_at_which_steps_the_loop_began_anew(run: Callable[..., Program]) -> None:
+@pytest.mark.parametrize(("times", "heard"), [(2, ["anew at 13"]), (4, [])])
+def test_windows_hear_at_which_steps_the_loop_began_anew_unless_it_often_does(
+    run: Callable[..., Program], times: int, heard: list[str]
+) -> None:
     program = run(Plan(steps=20))
-    evaluation = program.begin("evaluate", times=1)
+    evaluation = program.begin("evaluate", times=times - 1)
     program.step(evaluation, 12)
     LOG.clear()
-    evaluation.times = 2
+    evaluation.times = times
     program.step(evaluation, 3)
-    assert LOG == ["anew at 13"]
+    assert heard == LOG
 
 
 def test_what_is_inside_of_training_waits_for_the_windows_of_training(run: Callable[..., Program]) -> None:
