@@ -127,8 +127,8 @@ def _wait(running: subprocess.Popen[bytes]) -> tuple[float, float]:
         ends.append(time.perf_counter())
         ended.set()
 
+    peak, parent = 0, psutil.Process(running.pid)  # before it can be reaped
     threading.Thread(target=wait).start()
-    peak, parent = 0, psutil.Process(running.pid)
     while not ended.wait(SAMPLE_S):
         total = 0
         try:

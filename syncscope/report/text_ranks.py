@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Iterable, Sequence
+from itertools import zip_longest
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -25,6 +27,12 @@ MOST_PATHS = 10
 
 NO_OFFSET_MS = 0.05
 """Clocks closer than this count as equal: on one host the ends of a collective differ by some microseconds."""
+
+GAP = 2
+"""Cells before each column."""
+LEAST_NAME = 8
+SHORT = {"recorded idle": "idle", "copies exposed": "exposed"}
+"""Headings where there is no room for longer ones."""
 
 Row = list[str]
 
@@ -157,12 +165,28 @@ def _clock(row: RankBetween, between: BetweenRanks) -> str:
 
 
 def _table(console: Console, head: Sequence[str], rows: Sequence[Row]) -> None:
-    table = Table(box=None, padding=(0, 0, 0, 2), pad_edge=True, header_style="dim")
-    for number, heading in enumerate(head):
-        table.add_column(heading, justify="right" if number else "left", no_wrap=True)
+    """Figures are never cut. Where there is no room, headings are shorter, and then names."""
+    room = _room(console, head, rows)
+    if room < max(cell_len(row[0]) for row in rows):
+        head = [SHORT.get(heading, heading) for heading in head]
+        room = _room(console, head, rows)
+    table = Table(box=None, padding=(0, 0, 0, GAP), pad_edge=True, header_style="dim")
+    table.add_column(head[0], no_wrap=True, max_width=max(room, LEAST_NAME))
+    for heading, width in zip(head[1:], _widths(head, rows)[1:], strict=True):
+        table.add_column(heading, justify="right", no_wrap=True, min_width=width)
     for row in rows:
         table.add_row(*(Text(log_line(cell)) for cell in row))
     console.print(table)
+
+
+def _room(console: Console, head: Sequence[str], rows: Sequence[Row]) -> int:
+    """The cells that are left for names."""
+    return console.width - GAP - sum(width + GAP for width in _widths(head, rows)[1:])
+
+
+def _widths(head: Sequence[str], rows: Sequence[Row]) -> list[int]:
+    """The cells that each column needs."""
+    return [max(map(cell_len, column)) for column in zip_longest(head, *rows, fillvalue="")]
 
 
 def _figure(ms: float | None) -> str:

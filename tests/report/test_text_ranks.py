@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
+
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
-from syncscope.report import html, junit, markdown
+from syncscope.report import html, junit, markdown, text_ranks
 from syncscope.report.notable import notable, reduced
 from syncscope.report.text import to_text
 from syncscope.report.trace_phrases import join_labels
@@ -61,6 +64,28 @@ def test_eight_ranks_are_all_shown_with_whom_they_wait_for() -> None:
     assert rows[8] == ["rank", "0", "0", "×", "0", "µs", "2", "ms", "rank", "5", "75", "%"]
     assert rows[13] == ["rank", "5", "10", "×", "2", "ms", "0", "µs", "–"]
     assert "their clocks agree within 0 µs" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "idle", "cut"),
+    [
+        ("train", "recorded idle", False),
+        ("evaluate in eval_fn 2", "idle", False),
+        ("evaluate in a_function_with_a_name_of_forty_letters", "idle", True),
+    ],
+)
+def test_figures_are_never_cut_but_headings_and_names_are(name: str, idle: str, cut: bool) -> None:
+    report = sample.report([sample.trace_info("a.json.gz"), sample.trace_info("b.json.gz")], [])
+    traces = (
+        msgspec.structs.replace(report.traces[0], phase=name),
+        msgspec.structs.replace(report.traces[1], phase="x"),
+    )
+    console = Console(file=io.StringIO(), width=80, color_system=None)
+    text_ranks.render(msgspec.structs.replace(report, traces=traces), console)
+    head, row = console.file.getvalue().splitlines()[1:3]  # type: ignore[attr-defined]
+    assert head.split("with line")[1].split()[0] == idle.split()[0]
+    assert (name in row) is not cut and ("…" in row) is cut
+    assert "…" not in head and row.rstrip().endswith("s") and len(row) <= 80
 
 
 def test_waits_from_before_the_recorded_steps_are_told_beside_the_table() -> None:
