@@ -149,6 +149,8 @@ class Windows:
         took, self._step_began_ns = time.perf_counter_ns() - self._step_began_ns, time.perf_counter_ns()
         if began_anew and took > LONG * self.recorded.usual_step_ns > 0 and not several_ranks(self._torch):
             self.interrupt()  # ranks all record the same steps, whichever of them is late
+            if self.finished:
+                return
         try:
             self._go_on()
         except Exception as error:

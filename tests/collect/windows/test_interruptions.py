@@ -115,6 +115,7 @@ def test_a_long_step_between_two_times_of_the_loop_is_no_step_of_the_window(
         if one.finished:
             break
     assert one.recorded.timed is not None and len(one.recorded.timed.boundaries_ns) == steps + 1
+    assert LOG.count("done") == 1
 
 
 def test_where_no_step_comes_without_an_interruption_windows_go_on_through_them(make: Any) -> None:
