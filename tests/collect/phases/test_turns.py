@@ -178,7 +178,8 @@ def test_a_handler_that_goes_on_in_the_turn_that_it_is_in_begins_none(program: P
         if turns == 500:
             before = sum(program.steps.values())
     phase = program.phase()
-    assert phase.source == "turn" and phase.steps - before == 100
+    assert phase.source == "turn"
+    assert phase.steps - before in (100, 101)  # Python 3.14 also jumps back to find that the loop is over
     assert phase.lengths.median() == 10 * MS
 
 
