@@ -7,7 +7,8 @@ import math
 from syncscope.collect.count.account import CAP, FLOOR, Prices
 from syncscope.collect.count.parts import CutParts, Parts, without_cost
 from syncscope.collect.count.phase import Phase
-from syncscope.collect.count.places import ITSELF, Key, Place, Sampled
+from syncscope.collect.count.places import Key, Place
+from syncscope.collect.count.sampled import ITSELF, Sampled
 from syncscope.collect.count.sampling import LAST, Draw, Sampling
 from syncscope.collect.count.stays import FEWEST, Stays
 from syncscope.collect.count.unusual import Unusual

@@ -7,7 +7,7 @@ part of what the ones before it left.
 
 from __future__ import annotations
 
-from syncscope.collect.count.places import ITSELF, Sampled
+from syncscope.collect.count.sampled import ITSELF, Sampled
 
 MOST_BESIDE = 2.0
 """Steps that one step stands for at most besides itself, in means of the gaps between counted ones: after a pause of

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from syncscope.collect.count.places import Place, Sampled
+from syncscope.collect.count.places import Place
+from syncscope.collect.count.sampled import Sampled
 from syncscope.schema.counting import CountedWait
 from syncscope.schema.recording import SiteEvent
 from tests.collect.count.program import MS, Event, Phase, Run, running, wait

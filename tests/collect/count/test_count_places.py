@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from syncscope.collect.count.places import Place, Sampled
+from syncscope.collect.count.places import Place
+from syncscope.collect.count.sampled import Sampled
 
 
 def counted(each: int, steps: int, weight: float) -> Place:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from syncscope.collect.count.places import ITSELF
+from syncscope.collect.count.sampled import ITSELF
 from syncscope.collect.count.stays import FEWEST, Stays
 from syncscope.schema.counting import PhaseKind
 from tests.collect.count.program import MS, PRICES, Phase, Run, running, wait
