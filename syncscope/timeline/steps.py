@@ -18,6 +18,9 @@ AHEAD = 0.25
 BEHIND = 0.1
 """Share of a step by which a device is behind its host all the time."""
 
+DRAINED_NS = 1_000_000
+"""From when the device has done all to when the host knows it, at most: a device sync takes some 0.05 ms to return."""
+
 
 def step_of(steps: Steps, ts: Ints) -> Ints:
     """For each time (n,), the row of ``steps`` that holds it, −1 outside all of them."""
@@ -56,6 +59,15 @@ def _is_left_over(activities: Activities, seen_from: int | None) -> Bools:
     if before.all() or not before.any() or (activities.launch[before] >= 0).any():
         return none
     return before if seen_from - int(activities.end[before].max()) > LEFT_BEHIND else none
+
+
+def find_drained(steps: Steps, activities: Activities, launch_ts: Ints, seen: int) -> int:
+    """When the device had finished what was launched until the last step ended, in a recording of ours: when the host
+    had ``seen`` it, unless the window ended in the midst of a further step, and all of that was ``seen`` to end.
+    ``launch_ts`` (m,) is when each of ``activities`` was launched, −1 unknown."""
+    end = int(steps.end.max())
+    done = int(activities.end[(launch_ts >= 0) & (launch_ts < end)].max(initial=end))
+    return seen if seen - done <= DRAINED_NS else done
 
 
 def find_outlasting(steps: Steps, activities: Activities, launch_ts: Ints) -> int | None:

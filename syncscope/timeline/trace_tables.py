@@ -34,7 +34,7 @@ from syncscope.timeline.places import Place, Places, RecordedCalls, first_place
 from syncscope.timeline.prints import find_prints
 from syncscope.timeline.python_stacks import PythonStacks, is_user
 from syncscope.timeline.samples import Samples
-from syncscope.timeline.steps import find_lag, find_outlasting, find_span, step_of
+from syncscope.timeline.steps import find_drained, find_lag, find_outlasting, find_span, step_of
 from syncscope.timeline.tables import (
     Activities,
     Bubbles,
@@ -56,9 +56,6 @@ from syncscope.timeline.warm_up import find_warm_ups, warming_up
 from syncscope.timeline.witnesses_of_launches import find_unmade
 from syncscope.trace.model import Trace
 from syncscope.trace.names import is_direct_collective
-
-DRAINED_NS = 1_000_000
-"""From when the device has done all to when the host knows it, at most: a device sync takes some 0.05 ms to return."""
 
 
 class TraceTables:
@@ -334,15 +331,12 @@ class TraceTables:
 
     @cached_property
     def drained(self) -> int | None:
-        """When the device had finished the last step's work, ns; ``None`` where that was not recorded. A window that
-        ended in the midst of a further step was drained later: then the activities tell."""
+        """When the device had finished the last step's work, ns; ``None`` where that was not recorded."""
         recording = self.trace.recording
         if recording is None or recording.steps.drained_ns is None or not len(self.steps):
             return None
-        drained, end = recording.steps.drained_ns - self.trace.base_ns, int(self.steps.end.max())
-        launched = np.append(self.calls.ts, end)[self.activities.launch]
-        done = int(self.activities.end[launched < end].max(initial=end))
-        return drained if drained - done <= DRAINED_NS else done
+        launched = np.append(self.calls.ts, -1)[self.activities.launch]
+        return find_drained(self.steps, self.activities, launched, recording.steps.drained_ns - self.trace.base_ns)
 
     @cached_property
     def outlasted(self) -> int | None:
