@@ -1,7 +1,8 @@
-"""The steps that pass under the profiler before a window is timed."""
+"""The steps that pass before a window is timed: under the profiler, and until several ranks go on together."""
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
 from collections.abc import Generator
@@ -18,7 +19,16 @@ some 20 MB a second of a program that launches all the time, until it starts."""
 RANKS_STEPS = 8
 """Steps that pass instead where several ranks run: all of them must record the same steps."""
 
+TOGETHER_S = 0.1
+"""Ranks reach the end of a step, and of a wait for the clock, at times that differ by far less than this."""
+
 Steps = Generator[None, None, None]
+
+
+def steps_together(usual_ns: float) -> int:
+    """Of so many steps of about ``usual_ns`` one is where ranks go on together: a power of two, since each measures its
+    own."""
+    return 1 << max(round(math.log2(TOGETHER_S * 1e9 / usual_ns)), 0) if usual_ns > 0 else 1
 
 
 def pass_settling_steps(

@@ -8,7 +8,6 @@ whole steps.
 from __future__ import annotations
 
 import inspect
-import math
 import os
 import threading
 import time
@@ -28,7 +27,7 @@ from syncscope.collect.plan import Plan
 from syncscope.collect.profiler import KinetoWindow
 from syncscope.collect.recorded import Census, NoCensus, Recorded, Window
 from syncscope.collect.relatives import several_ranks
-from syncscope.collect.settling import Steps, pass_settling_steps
+from syncscope.collect.settling import Steps, pass_settling_steps, steps_together
 from syncscope.collect.sites.recorder import SiteRecorder
 from syncscope.collect.sites.sampler import HostSampler
 from syncscope.collect.sites.stacks import Stacks
@@ -49,17 +48,8 @@ TOLERANT = 6
 LONG = 3.0
 """A step lasts so many times as long as usual where the program did something else between two times of its loop."""
 
-TOGETHER_S = 0.1
-"""Ranks reach the end of a step, and of a wait for the clock, at times that differ by far less than this."""
-
 COMPILED_ANEW = 3
 """How often a window is recorded again because something was compiled in it: those are not the steady step."""
-
-
-def steps_together(usual_ns: float) -> int:
-    """Of so many steps of about ``usual_ns`` one is where ranks go on together: a power of two, since each measures its
-    own."""
-    return 1 << max(round(math.log2(TOGETHER_S * 1e9 / usual_ns)), 0) if usual_ns > 0 else 1
 
 
 class Windows:
@@ -146,7 +136,8 @@ class Windows:
             return
         self._count = self._count + 1 if number is None else number
         self._intruder = intruder
-        took, self._step_began_ns = time.perf_counter_ns() - self._step_began_ns, time.perf_counter_ns()
+        now = time.perf_counter_ns()
+        took, self._step_began_ns = now - self._step_began_ns, now
         if began_anew and took > LONG * self.recorded.usual_step_ns > 0 and not several_ranks(self._torch):
             self.interrupt()  # ranks all record the same steps, whichever of them is late
             if self.finished:

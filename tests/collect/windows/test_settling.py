@@ -10,6 +10,7 @@ import pytest
 
 from syncscope.collect import windows
 from syncscope.collect.plan import Plan
+from syncscope.collect.settling import steps_together
 from syncscope.collect.windows import Windows
 from syncscope.schema.recording import RecordedGpu
 from tests.collect.windows.doubles import LOG, FakeWindow, Notes, Torch
@@ -74,7 +75,7 @@ def test_several_ranks_go_on_at_the_same_step_once_the_profiler_has_detached(
 
 @pytest.mark.parametrize(("step_ms", "together"), [(0.5, 256), (2.6, 32), (60, 2), (900, 1), (0, 1)])
 def test_the_step_at_which_ranks_go_on_comes_about_ten_times_a_second(step_ms: float, together: int) -> None:
-    assert windows.steps_together(step_ms * 1e6) == together
+    assert steps_together(step_ms * 1e6) == together
 
 
 class Clocks:
