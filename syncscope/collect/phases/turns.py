@@ -12,7 +12,6 @@ loop that replays graphs.
 
 from __future__ import annotations
 
-import statistics
 import sys
 import threading
 import time
@@ -25,15 +24,13 @@ from syncscope.collect.phases.phase import Phase
 from syncscope.collect.phases.silence import Silence
 from syncscope.collect.phases.thread import FollowedThread
 from syncscope.collect.phases.tracker import PhaseTracker
+from syncscope.collect.phases.turn_times import LEAST_NS, Turns
 
 USUAL_NS = 500_000
-"""The innermost loop whose turns take as long or longer is that of the steps, ..."""
-
-LEAST_NS = 100_000
-"""... or one whose turns take this long, where it makes ``MANY`` of them in a row: then they are no layers of a model.
-Hearing of a turn takes a microsecond: in shorter ones that would be more than 1 %."""
+"""The innermost loop whose turns take as long or longer is that of the steps, or one with turns of ``LEAST_NS``, ..."""
 
 MANY = 128
+"""... where it makes so many of them in a row: then they are no layers of a model."""
 
 IN_A_ROW = 8
 """Turns without one of the loop around. With fewer a loop is part of a step of that one, as for calls of modules."""
@@ -41,15 +38,8 @@ IN_A_ROW = 8
 OUTERMOST = 4
 """Turns of a loop with none around it, or of one that takes the batches of a loader, that are enough."""
 
-MOST_TURNS = 256
-SHORT_TURNS = 32
-"""Turns of a loop that are timed, and those after which one with turns that are too short is heard no more."""
-
 LOOKS = 2
 """Looks that must find the program in a loop."""
-
-REPLAYS_IN = 64
-"""Turns that replay a graph once at least, where they are steps of a training that is silent."""
 
 PATIENCE_NS = 1_000_000_000
 LONG_PATIENCE_NS = 20_000_000_000
@@ -61,82 +51,6 @@ MOST_LOOPS = 8
 
 MOST_TRIED = 256
 """Loops that are remembered."""
-
-
-class Turns:
-    """The turns of one loop, and how long they took."""
-
-    def __init__(self, loop: Loop) -> None:
-        self.loop = loop
-        self.ident = id(loop)
-        self.count = 0
-        self.in_a_row = 0
-        """Since the loop around began its last turn, ..."""
-        self.longest = 0
-        """... and the most of them."""
-        self.last_ns = 0
-        self.lengths_ns: list[int] = []
-        self.around: set[Loop] = set()
-        """Loops that it was seen in."""
-        self.looks = 0
-        """How often a look found the program in it."""
-        self.first_used: int | None = None
-        self.used: int | None = None
-        """Allocations on the device, and waits for it, up to the first turn, and since then up to turn ``used_at``;
-        ``None``: not known."""
-        self.used_at = 0
-        self.replayed_before = 0
-        """CUDA graphs that were replayed up to the first turn, ..."""
-        self.replayed = 0
-        """... and since then, as far as that is counted."""
-        self.tells_steps = False
-        self.over = False
-        """It is not timed any more."""
-
-    @property
-    def length_ns(self) -> float | None:
-        """Of a turn, in the median; ``None`` before two were heard in a row."""
-        return statistics.median(self.lengths_ns) if self.lengths_ns else None
-
-    @property
-    def uses_device(self) -> bool:
-        """Whether the turns allocate memory of the device, as every operator with a result does, or wait for it. Also
-        where that cannot be told."""
-        return self.used is None or (self.used_at > 1 and self.used >= self.used_at - 1)
-
-    @property
-    def replays(self) -> bool:
-        """Whether the turns replay CUDA graphs, or some of them."""
-        return self.replayed >= max(self.count / REPLAYS_IN, 1)
-
-    def turned(self, now_ns: int, used: Callable[[], int | None], replayed: int = 0) -> None:
-        """A turn began. So many CUDA graphs were ``replayed`` so far."""
-        if not self.count:
-            self.replayed_before = replayed
-        self.replayed = replayed - self.replayed_before
-        if self.count & (self.count - 1) == 0:  # asking takes some microseconds
-            found = used()
-            if self.first_used is None:
-                self.first_used = found
-            self.used = found - self.first_used if found is not None and self.first_used is not None else None
-            self.used_at = self.count
-        self.count += 1
-        if self.last_ns:
-            self.lengths_ns.append(now_ns - self.last_ns)
-        self.last_ns = now_ns
-        self.in_a_row += 1
-        self.longest = max(self.longest, self.in_a_row)
-        short = self.count >= SHORT_TURNS and (self.length_ns or 0) < LEAST_NS
-        self.over = short or self.count >= MOST_TURNS
-
-    def let_go(self) -> None:
-        """They are no steps after all."""
-        self.tells_steps, self.over = False, True
-        self.lengths_ns.clear()
-
-    def left(self) -> None:
-        """The loop around turned."""
-        self.last_ns = self.in_a_row = 0
 
 
 class LoopTurns:

@@ -16,7 +16,8 @@ from syncscope.collect.phases.choice import PATIENCE
 from syncscope.collect.phases.made import allocations, modules_defined
 from syncscope.collect.phases.monitoring import TOOLS, Tool
 from syncscope.collect.phases.tracker import BRIEF_NS
-from syncscope.collect.phases.turns import MANY, MOST_TURNS, SHORT_TURNS
+from syncscope.collect.phases.turn_times import MOST_TURNS, SHORT_TURNS
+from syncscope.collect.phases.turns import MANY
 from tests.collect.phases.turning import HERE, MS, SECOND, Program, library, needs_monitoring
 
 
