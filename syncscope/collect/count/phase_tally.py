@@ -39,6 +39,10 @@ other second moves a hundred weights each time."""
 MISSED = 10
 """Steps are counted where the time that was missed is at most one part in so many of that which was counted."""
 
+HARDLY_BEGUN = 0.1
+"""Where steps are told when they begin, what came before the first one is none if it took less than this part of one.
+"""
+
 LOOK_NS = 500_000_000
 """Once counting has stopped, it is looked again after so long whether it may go on."""
 
@@ -71,6 +75,8 @@ class PhaseTally(Weights):
         """Steps that were counted in part, because counting stopped in the middle of them."""
         self.cuts = 0
         """Of them, those since the last whole one."""
+        self._cut_step = -1
+        """The latest one."""
         self._cut_parts = CutParts()
         self._lasting_parts = Parts()
         """Of steps that last so long that they are counted by themselves, whenever that can be afforded."""
@@ -190,7 +196,7 @@ class PhaseTally(Weights):
     def begin(self) -> None:
         """Counting begins with the step that the phase is in."""
         self.first = self.since = self.phase.steps
-        self._at_first = 0
+        self._at_first, self._before_ns = 0, 0
         """Steps that were told at once with the first one: where the phase was found in their midst, their waits all
         count as that one's."""
         self.begin_block()
@@ -272,7 +278,10 @@ class PhaseTally(Weights):
         if not self.told_at_begin or self.counted_steps < 2 or 2 * self.block_counted_ns >= self.block_ns:
             return 0
         usual = self.time_ns / (self.phase.steps + 1)
-        return int(self.block_ns - (self.phase.steps - self.block_first) * usual >= usual / 2)
+        ended = self.phase.steps - self.block_first
+        if ended and self._at_first and self._before_ns < HARDLY_BEGUN * usual:
+            return 1  # another one that was counted is but the moment before the first step
+        return int(self.block_ns - ended * usual >= usual / 2)
 
     def choose_weight(self) -> None:
         """A block of steps begins."""
@@ -344,6 +353,7 @@ class PhaseTally(Weights):
             return
         for place in begun:
             place.cut_step()
+        self._cut_step = step
         if self.tail is not None:
             self.tail = False
         self.parts += 1
@@ -351,6 +361,16 @@ class PhaseTally(Weights):
         whole = max(step - self._on_first, 0)
         counted_ns = self.on_ns - whole * self.sampling.averages.length
         self._cut_parts.cut(max(counted_ns, self.on_ns / (whole + 1)), self.block_ns)
+
+    def _mend(self, steps: int) -> None:
+        """So many ``steps`` are over, and were counted. Where counting stopped in one of them, hardly anything was
+        missed behind that: it was the last wait that came to cost too much, or the next phase began."""
+        if not self.since <= self._cut_step < self.since + steps or self._cut_parts.take(self.block_ns) is None:
+            return
+        self.parts -= 1
+        for place in self.places:
+            if place.step == self._cut_step:
+                place.mend_step()
 
     def go_on(self) -> None:
         """Counting goes on with the step that begins, or with what is left of one that is under way."""
@@ -377,8 +397,9 @@ class PhaseTally(Weights):
             self._first_cost_ns = self.cost_ns
         steps = counted + left_out
         if self.since == self.first:
-            self._at_first = counted
+            self._at_first, self._before_ns = counted, self.block_ns
         if counted:
+            self._mend(counted)
             self.cuts = 0
         elif steps and self.told_at_begin and self.sampling.on and self.lasting_step is None and self.tail is None:
             self._cut(self.since)  # counting stopped in it or behind it, in another phase

@@ -135,10 +135,15 @@ class Place:
         self.cut, self.cut_steps = self.cut + self.now, self.cut_steps + 1
         self.last_cut, self.now = self.now, 0
 
+    def mend_step(self) -> None:
+        """The step was counted whole after all, or nearly so."""
+        self.cut, self.cut_steps = self.cut - self.last_cut, self.cut_steps - (self.last_cut > 0)
+        self.now, self.last_cut = self.now + self.last_cut, 0
+
     def begin_lasting(self) -> None:
         """The step under way turns out to last. What was counted of it so far is part of it."""
-        self.cut, self.cut_steps = self.cut - self.last_cut, self.cut_steps - (self.last_cut > 0)
-        self.now, self.last_cut, self.weight = self.now + self.last_cut, 0, ITSELF
+        self.mend_step()
+        self.weight = ITSELF
 
     def end_lasting(self) -> None:
         """The step that lasts is over. As many waits as a step usually has are its own, and no more than they are."""

@@ -51,3 +51,26 @@ def test_nothing_lacks_where_the_last_batch_is_counted_or_was_hardly_begun(count
         (found,) = run.counter.waits()
         assert run.counter.counted_steps(evaluate) == evaluate.steps
         assert (found.count, found.estimate) == (480, 480.0)
+
+
+@pytest.mark.parametrize("missed", [3, 12])
+def test_the_moment_before_the_first_batch_is_no_step_though_it_was_counted(missed: int) -> None:
+    """A program generates, and is asked to for the first time in the call that begins the phase. Later steps are much
+    shorter than the first ones, and could not be counted."""
+    with running(random.Random(1).random) as run:
+        train, generate = Phase(1), Phase(2, "generate")
+        for number in range(4 + missed):
+            run.enter(train)
+            run.step(100 * MS)
+            if number == 4:
+                run.counter._account.cost_ns += 2 * SECOND
+                run.counter._account.rare_ns += SECOND
+                run.counter.tally.of(generate).cost_ns += SECOND
+            run.enter(generate)
+            run.now += 2_000
+            run.step()
+            read(run, 30, (600 if number < 4 else 70) * MS)
+        run.counter.close()
+        (found,) = (each for each in run.counter.waits() if each.phase == 2)
+        assert (found.count, run.counter.counted_steps(generate)) == (120, 4)
+        assert found.estimate == pytest.approx(30 * (4 + missed))
