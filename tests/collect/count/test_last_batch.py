@@ -74,3 +74,27 @@ def test_the_moment_before_the_first_batch_is_no_step_though_it_was_counted(miss
         (found,) = (each for each in run.counter.waits() if each.phase == 2)
         assert (found.count, run.counter.counted_steps(generate)) == (120, 4)
         assert found.estimate == pytest.approx(30 * (4 + missed))
+
+
+def test_a_batch_that_was_over_before_a_window_was_counted_though_nobody_has_told_its_end() -> None:
+    """What an evaluation reads at its end, it reads in its last step. A window records the training behind it."""
+    with running(random.Random(1).random) as run:
+        train, evaluate = Phase(1), Phase(2, "evaluate")
+        for number in range(6):
+            run.enter(evaluate)
+            run.now += 2_000 * (number == 0)
+            for _ in range(10):
+                run.step()
+                read(run, 1, 300 * MS)
+            read(run, 1, MS)
+            run.enter(train)
+            for _ in range(10):
+                if number == 2:
+                    run.counter.suspend()
+                run.step(40 * MS)
+            run.counter.resume()
+        run.counter.close()
+        found = [each for each in run.counter.waits() if each.phase == 2]
+        assert run.counter.counted_steps(evaluate) == evaluate.steps == 60
+        assert sorted((each.count, each.estimate) for each in found) == [(66, 66.0)]
+        assert run.counter.tally.of(evaluate).parts == 0
