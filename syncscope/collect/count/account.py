@@ -50,8 +50,12 @@ MEMORY = 0.05
 """Weight of a wait in the average."""
 
 PROBED = 32
-"""One in so many calls that pass is followed by one of our own, to be timed: they may be as cold as waits, or come one
-after another, such as a loader's conversions of each sample. A power of two."""
+"""One in so many calls that pass is followed by one of our own, to be timed, unless they come close together: they may
+be as cold as waits, or come one after another, such as a loader's conversions of each sample."""
+
+CLOSE_NS = 20_000
+"""Calls that pass within so long of each other cost what they do in a loop, at most: 0.3 to 1 times that was measured,
+and 5 times where they come one by one. A call of our own between them would be colder than they are."""
 
 
 @dataclass(slots=True)
@@ -98,8 +102,9 @@ class Account:
     """
 
     __slots__ = (
-        "advance_ns", "calls", "coldness", "cost_ns", "followed_ns", "limit", "measured", "most_seen_ns", "on",
-        "once", "once_ns", "pass_coldness", "passed", "prices", "rare_ns", "seen_ns", "tail_ns", "time_ns", "warnings",
+        "advance_ns", "calls", "coldness", "copied", "copied_ns", "cost_ns", "followed_ns", "limit", "measured",
+        "most_seen_ns", "on", "once", "once_ns", "pass_coldness", "passed", "prices", "probe_at", "rare_ns", "seen_ns",
+        "tail_ns", "time_ns", "warnings",
     )  # fmt: skip
 
     def __init__(self, prices: Prices, before_ns: int = 0) -> None:
@@ -114,6 +119,10 @@ class Account:
         """Waits are being counted. Wrappers look here first."""
         self.warnings = self.calls = self.passed = 0
         """Since the last ``settle``."""
+        self.copied = 0
+        """Of ``warnings``, those of wrapped copies."""
+        self.probe_at = PROBED
+        """The number of ``passed`` at which to look at what they cost."""
         self.limit = 0.0
         """The number of them at which to settle."""
         self.cost_ns = 0.0
@@ -156,6 +165,8 @@ class Account:
     def _price(self) -> None:
         self.prices = self.measured.times(self.coldness, self.pass_coldness or self.coldness)
         """What counting costs in the midst of the program."""
+        self.copied_ns = 2 * self.measured.passed * self.coldness
+        """What the wrapper of a copy takes beside its warning: it is as cold as that."""
 
     def _most_seen(self) -> int:
         return int(min(COLDEST, DISTURBED * self.coldness) * self.measured.seen)
@@ -168,7 +179,11 @@ class Account:
             self.once_ns += min(took_ns, MOST_ONCE_NS)
         return 0
 
-    def book_probe(self, took_ns: int) -> None:
+    def book_close(self) -> None:
+        """A call passed right behind another one."""
+        self.book_probe(self.measured.probe)
+
+    def book_probe(self, took_ns: float) -> None:
         """A call of our own that passes took so long in the midst of the program."""
         before = self.pass_coldness or self.coldness
         seen = min(took_ns / self.measured.probe, COLDEST, DISTURBED * before)
@@ -178,9 +193,14 @@ class Account:
     @property
     def is_over(self) -> bool:
         """Whether more was spent than is allowed, with the calls that passed: few of these look at the ``limit``."""
+        return self._spent_ns > self.limit * self.prices.warning
+
+    @property
+    def _spent_ns(self) -> float:
+        """Since the last ``settle``, without what comes once."""
         prices = self.prices
         spent = self.warnings * prices.warning + self.calls * prices.call + self.passed * prices.passed
-        return spent > self.limit * prices.warning
+        return spent + self.copied * self.copied_ns
 
     def book_tail(self, cost_ns: float, booked: bool = False) -> None:
         """Hearing of the end of a loop, or counting what follows it, costs so much. ``booked``: also as a cost."""
@@ -204,9 +224,9 @@ class Account:
         often = self.warnings - self.once
         if often > 0 and self.measured.seen:
             self._correct_prices(often)
-        prices = self.prices
-        spent = self.warnings * prices.warning + self.calls * prices.call + self.passed * prices.passed + self.once_ns
-        self.warnings = self.calls = self.passed = self.seen_ns = self.once = self.once_ns = 0
+        spent = self._spent_ns + self.once_ns
+        self.probe_at -= self.passed
+        self.warnings = self.calls = self.passed = self.copied = self.seen_ns = self.once = self.once_ns = 0
         self.cost_ns += spent
         self.time_ns += elapsed_ns
         if rare:

@@ -275,7 +275,7 @@ class Counter(Counted):
             self._bins.add(now, state.phase.number, windows=True)
             return
         self._bins.add(now, state.phase.number, waits=account.warnings + account.calls)
-        state.block_gate_ns += (account.calls + account.passed) * account.prices.gate
+        state.block_gate_ns += (account.calls + account.passed + account.copied) * account.prices.gate
         cost = account.settle(elapsed, state.rare)
         account.cost_ns += account.prices.settle + followed
         account.followed_ns += followed

@@ -53,6 +53,9 @@ RARE_SHARE = 0.05
 class PhaseTally(Weights):
     """What is counted in one phase."""
 
+    block_ns: int
+    """Time of the block so far."""
+
     def __init__(self, phase: Phase, draw: Draw) -> None:
         super().__init__()
         self.phase = phase
@@ -196,9 +199,11 @@ class PhaseTally(Weights):
     def begin(self) -> None:
         """Counting begins with the step that the phase is in."""
         self.first = self.since = self.phase.steps
-        self._at_first, self._before_ns = 0, 0
+        self._at_first = 0
         """Steps that were told at once with the first one: where the phase was found in their midst, their waits all
         count as that one's."""
+        self._before_ns = 0
+        """How long the phase took before the first of them was told."""
         self.begin_block()
 
     def begin_again(self) -> None:
@@ -397,7 +402,8 @@ class PhaseTally(Weights):
             self._first_cost_ns = self.cost_ns
         steps = counted + left_out
         if self.since == self.first:
-            self._at_first, self._before_ns = counted, self.block_ns
+            self._at_first = counted
+            self._before_ns = self.block_ns
         if counted:
             self._mend(counted)
             self.cuts = 0

@@ -84,6 +84,10 @@ class Draw:
     def __init__(self, uniform: Callable[[], float] | None = None) -> None:
         self._uniform = uniform or random.Random().random
 
+    def about(self, number: int) -> int:
+        """``number`` on average: half as many to half as many more."""
+        return number // 2 + int(self._uniform() * (number + 1))
+
     def gap(self, one_in: float, together: int) -> int:
         """Steps to leave out before the next ``together`` ones, so that one in ``one_in`` is counted on average."""
         away = together * (one_in - 1)  # the mean of the gap

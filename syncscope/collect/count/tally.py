@@ -9,7 +9,7 @@ from types import FrameType
 from typing import Any
 
 from syncscope.collect.annotations import expectation
-from syncscope.collect.count.account import PROBED, Account
+from syncscope.collect.count.account import CLOSE_NS, PROBED, Account
 from syncscope.collect.count.phase import Phase, Tracker
 from syncscope.collect.count.phase_tally import PhaseTally
 from syncscope.collect.count.places import COPIES, MAX_PLACES, Place
@@ -56,6 +56,8 @@ class Tally:
         self.warned = Warned()
         self.passing_call: Callable[[], object] | None = None
         """A call of our own that passes, to be timed; ``None`` where prices are known."""
+        self._passed_ns = 0
+        """When the call passed behind which the next one is looked at; 0 where none is."""
         self._stacks = stacks
         self._tracker = tracker
         self._account = account
@@ -143,17 +145,24 @@ class Tally:
     def passed(self) -> None:
         account = self._account
         account.passed += 1
-        if not account.passed % PROBED:
+        if account.passed >= account.probe_at:
             self._judge_passing()
 
     def _judge_passing(self) -> None:
-        """Time a call of our own, and stop counting where so many that passed cost more than is allowed."""
-        account = self._account
+        """Look at what calls that pass cost: whether two come close together, and else at one of our own. Stop counting
+        where those that passed cost more than is allowed."""
+        account, begin, before = self._account, time.perf_counter_ns(), self._passed_ns
         try:
+            if self.passing_call is not None and not before:
+                self._passed_ns, account.probe_at = begin, account.passed + 1
+                return
+            self._passed_ns, account.probe_at = 0, account.passed + self._draw.about(PROBED)
             if self.passing_call is not None:
-                begin = time.perf_counter_ns()
-                self.passing_call()
-                account.book_probe(time.perf_counter_ns() - begin)
+                if begin - before < CLOSE_NS:
+                    account.book_close()
+                else:
+                    self.passing_call()
+                    account.book_probe(time.perf_counter_ns() - begin)
             if account.on and account.is_over:
                 self._over()
         except Exception as error:
@@ -196,7 +205,7 @@ class Tally:
         to_device = bool(target.is_cuda)
         place: Place | None
         if warned:
-            self._account.passed += 2
+            self._account.copied += 1
             place = self.warned.place
             if place is not None:
                 place.blocked_ns += length

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import random
+import time
+from dataclasses import replace
+from types import SimpleNamespace
+
 import pytest
 
-from syncscope.collect.count import prices, wrappers
+from syncscope.collect.count import prices, tally, wrappers
 from syncscope.collect.count.account import CAP, COLD, COLDEST, DISTURBED, GRACE_NS, PROBED, Account, Prices
 from syncscope.collect.count.prices import TRACKED_NS, passing_call
-from tests.collect.count.program import MS, PRICES, running
+from tests.collect.count.program import MS, PRICES, Phase, Run, running, wait
 
 MEASURED = Prices(warning=3_000.0, passed=400.0, gate=100.0, seen=1_000.0, probe=500.0)
 
@@ -44,15 +49,90 @@ def test_a_call_that_was_disturbed_tells_little() -> None:
     assert account.pass_coldness <= COLDEST
 
 
-def test_one_in_so_many_calls_that_pass_is_timed_in_the_program() -> None:
-    with running(prices=None) as run:
-        timed: list[int] = []
-        assert run.counter.tally.passing_call is not None
-        run.counter.tally.passing_call = lambda: timed.append(1)
-        host = run.torch.Tensor()
-        for _ in range(10 * PROBED):
+class Time:
+    """The clock of the program's own calls, and of ours between them."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 1
+        self.ours_ns = 0
+        """What a call of our own takes."""
+        self.timed = 0
+        monkeypatch.setattr(tally, "time", SimpleNamespace(perf_counter_ns=lambda: self.now, time_ns=time.time_ns))
+
+    def ours(self) -> None:
+        self.timed += 1
+        self.now += self.ours_ns
+
+
+def convert(run: Run, clock: Time, bursts: int, together: int, between_ns: int, pause_ns: int) -> None:
+    """Bursts of so many calls that pass."""
+    host = run.torch.Tensor()
+    for _ in range(bursts):
+        for _ in range(together):
+            clock.now += between_ns
             host.to("cpu")
-        assert 9 <= len(timed) <= 11
+        clock.now += pause_ns
+        run.step(pause_ns)
+
+
+def priced(monkeypatch: pytest.MonkeyPatch, bursts: int, together: int, between_ns: int) -> tuple[float, int]:
+    """What one of such calls is taken to cost, as a part of what it took in a loop, and how many of our own were timed.
+    These take six times as long as in a loop."""
+    clock = Time(monkeypatch)
+    clock.ours_ns = 3_000
+    with running(random.Random(1).random, MEASURED) as run:
+        run.counter.tally.passing_call = clock.ours
+        convert(run, clock, bursts, together, between_ns, 40 * MS)
+        return run.counter.prices.passed / MEASURED.passed, clock.timed
+
+
+def test_one_in_so_many_calls_that_come_one_by_one_is_timed_in_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    price, timed = priced(monkeypatch, 3_200, 1, 1_000)
+    assert 80 <= timed <= 110
+    assert price == pytest.approx(6, rel=0.1)
+
+
+def test_calls_that_come_one_after_another_cost_what_they_do_in_a_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clipping the norm of gradients moves a hundred norms to where they are: of all these only the first one is cold.
+    One of our own between them is colder than they are."""
+    price, timed = priced(monkeypatch, 40, 93, 1_000)
+    assert price == pytest.approx(1, rel=0.25)
+    assert timed < 10
+
+
+def test_of_calls_in_bursts_of_a_few_some_are_as_cold_as_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    price, timed = priced(monkeypatch, 1_600, 4, 1_000)
+    assert price == pytest.approx((6 + 3) / 4, rel=0.5)
+    assert 30 < timed < 80
+
+
+def test_a_step_with_a_burst_of_calls_that_pass_is_counted_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fifteen waits and ninety such calls in 40 ms: 0.3 % at what they cost, and 1 % if these are taken to be cold."""
+    clock = Time(monkeypatch)
+    clock.ours_ns = 6_000
+    dear = replace(MEASURED, warning=3_000.0, passed=700.0, gate=200.0, probe=1_000.0, seen=0.0)
+    with running(random.Random(1).random, dear) as run:
+        run.counter.tally.passing_call = clock.ours
+        train = run.enter(Phase(1))
+        for _ in range(300):
+            for _ in range(15):
+                wait()
+            convert(run, clock, 1, 90, 1_000, 40 * MS)
+        assert run.counter.one_in(train) == 1
+
+
+def test_the_wrapper_of_a_copy_that_waits_is_as_cold_as_its_warning() -> None:
+    account = Account(MEASURED)
+    for _ in range(200):
+        account.warnings += 1
+        account.copied += 1
+        account.seen_ns += 10_000
+        account.settle(MS)
+        account.book_close()
+    before = account.cost_ns
+    account.copied += 1
+    account.settle(MS)
+    assert account.cost_ns - before == pytest.approx(2 * 10 * MEASURED.passed, rel=0.1)
 
 
 def test_the_call_of_our_own_passes_as_one_of_a_usual_tensor_does(monkeypatch: pytest.MonkeyPatch) -> None:
