@@ -30,12 +30,37 @@ def rollout(device: str = "cuda") -> Step:
     return step
 
 
+def clipped(device: str = "cuda") -> Step:
+    """Fifteen waits among 120 small layers, and 240 calls of ``Tensor.to`` that copy nothing, of norms of gradients that are
+    where they are to be."""
+    blocks = [
+        nn.Sequential(*[layer for _ in range(8) for layer in (nn.Linear(128, 128), nn.ReLU())]).to(device)
+        for _ in range(15)
+    ]
+    net = nn.Sequential(*blocks)
+    optimizer = torch.optim.Adam(net.parameters(), foreach=False)
+    x = torch.randn(64, 128, device=device)
+
+    def step() -> None:
+        optimizer.zero_grad()
+        y = x
+        for block in blocks:
+            y = block(y)
+            y.detach().mean().item()
+        y.square().mean().backward()
+        nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+        optimizer.step()
+
+    return step
+
+
 LOOPS: dict[str, tuple[Callable[..., Step], bool]] = {
     "rollout, 6 waits": (rollout, False),
     "host-bound, 1 wait": (host_bound, False),
     "rollout that tells": (rollout, True),
     "200 copies": (small_copies, True),
     "device-bound, 1 wait": (device_bound, False),
+    "clipped, 15 waits": (clipped, True),
 }
 """The loops, and whether the program calls ``syncscope.step()``: one without a module must. Those first of which least
 is known."""

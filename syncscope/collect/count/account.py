@@ -53,9 +53,12 @@ PROBED = 32
 """One in so many calls that pass is followed by one of our own, to be timed, unless they come close together: they may
 be as cold as waits, or come one after another, such as a loader's conversions of each sample."""
 
-CLOSE_NS = 20_000
-"""Calls that pass within so long of each other cost what they do in a loop, at most: 0.3 to 1 times that was measured,
-and 5 times where they come one by one. A call of our own between them would be colder than they are."""
+NEAR_NS, NEAR = 5_000, 1.25
+"""A call that passes so soon behind another one costs so many times what it does in a loop of ours. One of our own
+between them would be colder than they are: it takes 4 to 6 times as long, ..."""
+
+CLOSE_NS, CLOSE = 20_000, 2.0
+"""... and also where something is computed between them, each time."""
 
 
 @dataclass(slots=True)
@@ -179,9 +182,9 @@ class Account:
             self.once_ns += min(took_ns, MOST_ONCE_NS)
         return 0
 
-    def book_close(self) -> None:
-        """A call passed right behind another one."""
-        self.book_probe(self.measured.probe)
+    def book_close(self, gap_ns: int) -> None:
+        """A call passed so soon behind another one, within ``CLOSE_NS``."""
+        self.book_probe((NEAR if gap_ns < NEAR_NS else CLOSE) * self.measured.probe)
 
     def book_probe(self, took_ns: float) -> None:
         """A call of our own that passes took so long in the midst of the program."""

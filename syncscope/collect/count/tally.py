@@ -159,7 +159,7 @@ class Tally:
             self._passed_ns, account.probe_at = 0, account.passed + self._draw.about(PROBED)
             if self.passing_call is not None:
                 if begin - before < CLOSE_NS:
-                    account.book_close()
+                    account.book_close(begin - before)
                 else:
                     self.passing_call()
                     account.book_probe(time.perf_counter_ns() - begin)
