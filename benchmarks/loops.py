@@ -31,8 +31,8 @@ def rollout(device: str = "cuda") -> Step:
 
 
 def clipped(device: str = "cuda") -> Step:
-    """Fifteen waits among 120 small layers, and 240 calls of ``Tensor.to`` that copy nothing, of norms of gradients that are
-    where they are to be."""
+    """Fifteen waits among 120 small layers, and 240 calls of ``Tensor.to`` that copy nothing: clipping moves the norms
+    of gradients to where they are."""
     blocks = [
         nn.Sequential(*[layer for _ in range(8) for layer in (nn.Linear(128, 128), nn.ReLU())]).to(device)
         for _ in range(15)

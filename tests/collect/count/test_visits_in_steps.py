@@ -83,6 +83,52 @@ def test_it_is_told_by_how_many_visits_there_were(kind: PhaseKind) -> None:
     assert all(each == pytest.approx(visits, rel=0.1) for each in known)
 
 
+def reads() -> None:
+    wait()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_prepares_each_of_several_visits_in_one_step_is_told_as_often_as_it_was(seed: int) -> None:
+    """After each forty steps the network is evaluated, after each sixty it generates a sentence for each of seven
+    prompts. All that waits before these begin, waits in a step of the training, of which one in three is counted."""
+    prices = replace(PRICES, warning=50_000.0)
+    with running(random.Random(seed).random, prices, before_ns=1_000 * MS) as run:
+        train, evaluate, generate = Phase(1), Phase(2, "evaluate"), Phase(3, "generate")
+        run.enter(train)
+        for step in range(241):
+            if step and step % 40 == 0:
+                learns()  # as in each step, and one time more
+                run.now += MS
+                prepares()
+                run.enter(evaluate)
+                for _ in range(10):
+                    run.now += 7 * MS
+                    run.step()
+                run.enter(train)
+            for _ in range(7 * (step > 0 and step % 60 == 0)):
+                run.now += MS
+                reads()
+                run.enter(generate)
+                run.now += 2_000
+                run.step()
+                for _ in range(20):
+                    samples()
+                    run.now += 4 * MS + 50_000 * run.counting
+                run.enter(train)
+            for _ in range(13):
+                learns()
+                run.now += 3 * MS + 50_000 * run.counting
+            run.step()
+        run.counter.close()
+        frames, stacks = run.stacks.resolve()
+        told = {(each.phase, frames[stacks[each.stack][-2]].function): each for each in run.counter.waits()}
+    assert run.counter.one_in(train) > 2
+    for place, true in (((1, "prepares"), 6), ((1, "reads"), 28), ((1, "learns"), 13 * 241 + 6), ((3, "samples"), 560)):
+        error = abs(estimate(told[place]) - true)
+        assert error <= 2 * told[place].variance ** 0.5 + 0.05 * true
+        assert place[0] == 3 or error <= 0.1 * true
+
+
 def test_a_line_that_also_waits_in_other_steps_is_told_by_those_and_by_the_visits() -> None:
     told = [estimate(trained(seed, "evaluate", some_steps(seed, 20), 4)[0]["prepares"]) for seed in range(16)]
     assert sum(told) / len(told) == pytest.approx(STEPS / 4 + 20, rel=0.15)
