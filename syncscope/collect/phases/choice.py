@@ -222,8 +222,10 @@ class PhaseChoice(PhaseBook):
         if inner in self.current.around and (not self._calls_around or self._ends_rollout(nest)):
             self._calls_around = 1  # one call after the loop, with its result: not yet a phase
             return self.current
-        phase = self._new(kind, inner, nest)
-        phase.rolls = event == "call" and kind != "generate"
+        transforms = event == "call" and kind == "rollout" and not self._learns()
+        phase = self._new("other" if transforms else kind, inner, nest)
+        phase.rolls = event == "call" and kind != "generate" and not transforms
+        phase.transforms = transforms
         return phase
 
     def _kind_of(self, event: Event, nest: Nest, inner: Loop, known: Phase | None) -> PhaseKind:
@@ -234,8 +236,9 @@ class PhaseChoice(PhaseBook):
             if known is not None and known.kind == "rollout" and known.in_every_step_of is None:
                 known.kind = kind  # what it did before the training was like it
                 name_phases(self.phases)
-        if known is not None and known.transforms and event != "user":
+        if known is not None and known.transforms and event != "user" and (event != "call" or self._learns()):
             known.transforms, known.kind = False, kind  # and here is the model
+            known.rolls = event == "call"
             name_phases(self.phases)
         return kind
 

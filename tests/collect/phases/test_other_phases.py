@@ -294,6 +294,39 @@ def test_a_transform_before_each_evaluation_of_a_model_is_part_of_it(run: Any) -
     assert run.steps == {"evaluate": 60}
 
 
+def test_a_transform_inside_of_what_evaluates_a_model_is_no_rollout(run: Any) -> None:
+    """A policy that learns to imitate normalizes the pictures itself, and is validated before it is trained."""
+    net, prepare = model(), transform()
+    optimizer = sgd(net)
+    for _ in range(3):
+        with torch.inference_mode():
+            net.eval()
+            for x in loader(6):
+                net(prepare(x))
+        net.train()
+        for x in loader(20):
+            learn(net, optimizer, prepare(x))
+    assert run.steps["evaluate"] == 18
+    assert run.steps["train"] == 60
+    assert "rollout" not in run.steps
+
+
+def test_a_transform_before_each_call_of_a_policy_in_training_is_part_of_the_rollout(run: Any) -> None:
+    net, prepare = model(), transform()
+    with torch.no_grad():
+        for _ in range(40):
+            net(prepare(prepare(X)))
+    assert run.steps == {"rollout": 40}
+
+
+def test_transforms_alone_without_gradients_are_no_rollout(run: Any) -> None:
+    prepare = transform()
+    with torch.no_grad():
+        for _ in range(40):
+            prepare(X)
+    assert run.steps == {"other": 40}
+
+
 def test_transforms_on_the_threads_of_a_pool_are_no_training_of_a_server(run: Any) -> None:
     net, prepare = model().eval(), transform()
     places = []
