@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -207,11 +207,13 @@ class StragglingSync(RunRule):
             if (other.trace == number and site is not None and other.site == site)
             or (other.trace in late.held_traces and other.rule == CommNotOverlapped.code)
         }
-        most = (name for name, held in late.names.most_common() if held >= MAIN_SHARE * late.held * 1e6)
-        names = ", ".join(_describe(name, info) for name in most)
+        main = (name for name, held in late.names.most_common() if held >= MAIN_SHARE * late.held * 1e6)
+        names = ", ".join(_describe(name, info) for name in main)
         held, idle = milliseconds(late.held / steps), milliseconds(late.idle / steps)
         where = f", at {site.file}:{site.line}" if site else ""
         why = f": its device is idle for {idle} before, {BECAUSE.get(delay.cause, delay.cause)}{where}"
+        unlike = _unlike_the_others(ranks.values())
+        most = None if unlike else round(_gains_at_most(late.held / steps, number, ranks), 6)
         return self.finding(
             Place(site=site, at=delay.at, chain=delay.chain, source=delay.site_source, ordinal=delay.ordinal),
             related=tuple(sorted(related)),
@@ -226,10 +228,16 @@ class StragglingSync(RunRule):
             f"{_began_later(late.before, info)}",
             fix=self.advise(delay.cause),
             phase=info.phase,
-            saving_low_ms_per_step=0.0,
-            saving_high_ms_per_step=round(_gains_at_most(late.held / steps, number, ranks), 6),
-            saving_null_why=AT_MOST,
+            saving_low_ms_per_step=None if unlike else 0.0,
+            saving_high_ms_per_step=most,
+            saving_null_why=unlike or AT_MOST,
         )
+
+
+def _unlike_the_others(infos: Iterable[TraceInfo]) -> str | None:
+    """Why what was recorded is no part of a step of the program: a rank's recorded steps are not like its others."""
+    replays = (info.replay for info in infos if info.steps.bare_ms is not None)
+    return next((replay.null_why for replay in replays if replay is not None and replay.null_why), None)
 
 
 def _gains_at_most(held_ms: float, number: int, ranks: Mapping[int, TraceInfo]) -> float:

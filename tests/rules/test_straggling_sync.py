@@ -5,7 +5,8 @@ import pytest
 
 from syncscope.analysis.analyze import analyze_timelines
 from syncscope.analysis.merge import merge
-from syncscope.schema.report import Report
+from syncscope.rules.straggling_sync import StragglingSync
+from syncscope.schema.report import Replay, Report
 from syncscope.timeline import Timeline
 from tests.builders import TraceBuilder
 from tests.rules.rank_scenes import ALL_REDUCE, joined, rank, stragglers
@@ -377,6 +378,19 @@ def test_a_late_rank_costs_no_more_than_it_holds_the_others_and_their_hosts_are_
     assert found.saving_high_ms_per_step == pytest.approx(0.2)
     assert found.saving_ms_per_step is None
     assert "what their hosts do" in (found.saving_null_why or "")
+
+
+def test_a_late_rank_gains_nothing_known_where_recorded_steps_are_not_like_the_others() -> None:
+    """Of a step of 18 ms no 69 are saved, though the recorded one took 103."""
+    report = joined(waiting(550), rank(1, 500, 500, 500))
+    first, *others = report.traces
+    steps = msgspec.structs.replace(first.steps, bare_ms=0.3)
+    for why in (None, "the recorded steps are 5.3 times as long"):
+        infos = [msgspec.structs.replace(first, steps=steps, replay=Replay(null_why=why)), *others]
+        (found,) = StragglingSync().compare(infos, report.findings).findings
+        assert found.saving_high_ms_per_step == (None if why else pytest.approx(0.5))
+        assert found.saving_low_ms_per_step == (None if why else 0)
+        assert (found.saving_null_why == why) is (why is not None)
 
 
 def test_a_host_that_never_waits_leaves_nothing_to_gain_from_a_late_rank() -> None:
