@@ -18,6 +18,7 @@ import numpy as np
 
 from benchmarks.public.bodies import BODIES
 from benchmarks.public.choices import CHOICES
+from benchmarks.public.classics import CLASSICS
 from benchmarks.public.documents import DOCUMENTS
 from benchmarks.public.formats import FORMATS, make_scene
 from benchmarks.public.graphs import GRAPHS
@@ -330,8 +331,8 @@ MAKERS: dict[str, Callable[[Path], None]] = {
     "bees": make_bees,
     "texts": make_texts,
     "ett": make_ett,
-    **BODIES, **CHOICES, **DOCUMENTS, **FORMATS, **GRAPHS, **RECORDS, **SCENES, **SEQUENCES, **SIGHTS, **SIGNALS,
-    **SUBSTITUTES, **VISITS,
+    **BODIES, **CHOICES, **CLASSICS, **DOCUMENTS, **FORMATS, **GRAPHS, **RECORDS, **SCENES, **SEQUENCES, **SIGHTS,
+    **SIGNALS, **SUBSTITUTES, **VISITS,
 }  # fmt: skip
 
 FROM_PROGRAMS: dict[str, Callable[[Path, Path], None]] = {

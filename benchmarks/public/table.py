@@ -77,8 +77,10 @@ COMMITS = {
     "facebookresearch/DeepSDF": "48c19b8d49ed5293da4edd7da8c3941444bc5cd7",
     "facebookresearch/detr": "29901c51d7fe8712168b8d0d64351170bc0f83e0",
     "facebookresearch/dino": "7c446df5b9f45747937fb0d72314eb9f7b66930a",
+    "facebookresearch/DiT": "ed81ce2229091fd4ecc9a223645f95cf379d582b",
     "facebookresearch/dlrm": "090956ee2319ddd349a42232958aefccfe3f7b0a",
     "facebookresearch/ijepa": "52c1ae95d05f743e000e8f10a1f3a79b10cff048",
+    "facebookresearch/mae": "efb2a8062c206524e35e47d04501ed4f544c0ae8",
     "facebookresearch/MUSE": "3159355b93f5c3c4883808ba785ba9d18d7f5e81",
     "facebookresearch/schedule_free": "70785b53e778d0e872c0bbb75ff4ee54ee10c291",
     "facebookresearch/segment-anything": "dca509fe793f601edb92606367a655c15ac00fdf",
@@ -121,7 +123,9 @@ COMMITS = {
     "karpathy/pytorch-made": "81886ccc8270cdf3a2b32cbbca5c7feab422f907",
     "kekmodel/FixMatch-pytorch": "040be3b8950300b052f810df31a0c6c09561e09f",
     "KellerJordan/cifar10-airbench": "f1c599c4af24aca803e3e65a6a7e52a502e09d0e",
+    "kentaroy47/vision-transformers-cifar10": "5bb83d36018b314c3020558541015bb01bce15bc",
     "Khrylx/PyTorch-RL": "72069237b4d86bcb9675b899ea94228019a4f003",
+    "kuangliu/pytorch-cifar": "49b7aa97b0c12fe0d4054e670403a16b6b834ddd",
     "leftthomas/SRGAN": "7ddfdf27273c42d858ec52cab5ca1cbfca81d0be",
     "Lightning-AI/LitServe": "1311d5b4aeaff2943f38a22cfb911c8bae2590bc",
     "Lightning-AI/pytorch-lightning": "7f0c3436cd3f6ad3753125672024fc415cbcb414",
@@ -142,6 +146,7 @@ COMMITS = {
     "naoto0804/pytorch-AdaIN": "47950d0e6656a95a80a4b105c4c0f58d38ef785c",
     "nikhilbarhate99/Char-RNN-PyTorch": "2cf836f236542fe4bc92593582dd66219bbceba4",
     "NM512/dreamerv3-torch": "6ef8646d807cd10ce0c88e10a7e943211e7fc44c",
+    "nnzhan/Graph-WaveNet": "6b162e80c59a1d494809252eca055cff93dc66b1",
     "nnzhan/MTGNN": "f811746fa7022ebf336f9ecd2434af5f365ecbf6",
     "NVIDIA/tacotron2": "185cd24e046cc1304b4f8e564734d2498c6e2e6f",
     "openai/improved-diffusion": "1bc7bbbdc414d83d4abf2ad8cc1446dc36c4e4d5",
@@ -174,6 +179,7 @@ COMMITS = {
     "skorch-dev/skorch": "5db0ddc962117a2c3a646910ecd2e70253ff8e87",
     "songyouwei/ABSA-PyTorch": "9a7c6c1c993ad772d5f439d32af4899b6698ea67",
     "state-spaces/s4": "e757cef57d89e448c413de7325ed5601aceaac13",
+    "sthalles/SimCLR": "1848fc934ad844ae630e6c452300433fe99acfd9",
     "suragnair/alpha-zero-general": "f1a78e0505c614205f8c60eaa82cd644a07a84b3",
     "taesungp/contrastive-unpaired-translation": "b3ac297708dfb6f7589d04662277e53c0d579c27",
     "threelittlemonkeys/lstm-crf-pytorch": "84618e7d94d4ed274a0e6d833772449cf4378289",
@@ -196,6 +202,7 @@ COMMITS = {
     "vgsatorras/egnn": "e9ca6c0c3e1d30a7598efbd66034121b4af8dccc",
     "vwxyzjn/cleanrl": "fe8d8a03c41a7ef5b523e2e354bd01c363e786bb",
     "WangYueFt/dgcnn": "f765b469a67730658ba554e97dc11723a7bab628",
+    "weiaicunzai/pytorch-cifar100": "11d8418f415b261e4ae3cb1ffe20d06ec95b98e4",
     "weihua916/powerful-gnns": "9a2ce8ac3e99278307093a464a95caf0fb04b602",
     "wouterkool/attention-learn-to-route": "c9abf41ac2f878a55b20dc7e829bc942bb999631",
     "XinJingHao/DRL-Pytorch": "83486646f12d44e4e94a834e495b81a8f2710055",
@@ -228,6 +235,7 @@ DIFFUSION = "-m tools.train_ddpm --config {data}/diffusion/config.yaml"
 BARLOW = "main.py {data}/imagefolder --epochs 4 --batch-size 64 --workers 4 --print-freq 10 --projector 512-512-512"
 WORDS = {name: f"reversed_words/{name}" for name in ("letters", "words", "train.csv", "test.txt")}
 TRANSLATION = "train.py model letters words words train.csv 30"
+TEN_KINDS = {"data/cifar-10-batches-py": "cifar_files/cifar-10-batches-py"}
 MNIST = {"data": "mnist"}
 SHAKESPEARE = {"data/shakespeare_char": "shakespeare_char"}
 BOXES = [f"{kind}{split}2017{end}" for split in ("train", "val")
@@ -695,6 +703,30 @@ PROGRAMS = (
             before="start.py train_teacher.py --model resnet20 --epochs 1 --num_workers 4",
             data={"start.py": "starter/start.py", "data/cifar-100-python": "cifar_files/cifar-100-python",
                   "tensorboard_logger.py": "silent_loggers/tensorboard_logger.py"}),
+    Program("cifar10", "157 steps an epoch with two figures each, read for a bar; a test, the best saved",
+            "kuangliu/pytorch-cifar", "start.py main.py", environment={"PYTHONPATH": "."},
+            data={"start.py": "classic_starts/three_epochs.py", **TEN_KINDS}),
+    Program("cifar100", "a log of two norms and two losses a step, of all weights an epoch; tests, the best saved",
+            "weiaicunzai/pytorch-cifar100", "start.py train.py -net resnet18 -gpu", environment={"PYTHONPATH": "."},
+            data={"start.py": "classic_starts/eight_epochs.py",
+                  "data/cifar-100-python": "cifar_files/cifar-100-python"}),
+    Program("vit-cifar10", "a vision transformer with AMP and a scaler: figures of each step, a test, the best saved",
+            "kentaroy47/vision-transformers-cifar10", "start.py train_cifar10.py --n_epochs 6",
+            environment={"PYTHONPATH": "."}, data={"start.py": "classic_starts/terminal.py", **TEN_KINDS}),
+    Program("simclr", "contrastive training with AMP and a scaler: masks pick the loss's numbers, a log every 20 steps",
+            "sthalles/SimCLR",
+            "start.py run.py -data data -dataset-name cifar10 -j 8 --epochs 3 --fp16-precision --log-every-n-steps 20",
+            environment={"PYTHONPATH": "."}, data={"start.py": "classic_starts/terminal.py", **TEN_KINDS}),
+    Program("mae", "masked pictures with AMP, a scaler and accumulation: a device wait each step, two checkpoints",
+            "facebookresearch/mae",
+            "start.py main_pretrain.py --data_path {data}/imagefolder --model mae_vit_base_patch16 --batch_size 32"
+            " --accum_iter 2 --epochs 10 --warmup_epochs 1 --num_workers 8 --output_dir out --log_dir out",
+            environment={"PYTHONPATH": "."}, data={"start.py": "classic_starts/old_timm.py"}),
+    Program("dit", "torchrun with one process, DDP: diffusion in a small space, an EMA model, checkpoints",
+            "facebookresearch/DiT",
+            "train.py --data-path {data}/imagefolder/train --model DiT-S/4 --num-classes 10 --epochs 10"
+            " --global-batch-size 32 --num-workers 8 --log-every 20 --ckpt-every 100",
+            environment={"PYTHONPATH": "."}, data={"diffusers": "small_vae/diffusers"}, launcher=ONE),
     # Detection
     Program("torchvision-detection", "detection: training", "chanwutk/vision_references",
             "train.py --data-path {data}/coco --dataset coco --model fasterrcnn_mobilenet_v3_large_320_fpn --epochs 1"
@@ -890,6 +922,11 @@ PROGRAMS = (
             "jingraham/neurips19-graph-protein-design",
             "train_s2s.py --cuda --epochs 15 --name one --file_data {data}/chains/chain_set.jsonl"
             " --file_splits {data}/chains/chain_set_splits.json", folder="experiments"),
+    Program("graph-wavenet", "a traffic forecast: three figures a step, an evaluation with gradients; test of the best",
+            "nnzhan/Graph-WaveNet",
+            "start.py train.py --device cuda:0 --data {data}/sensors --adjdata {data}/sensors/adjacency.pkl --gcn_bool"
+            " --addaptadj --epochs 10 --save best", environment={"PYTHONPATH": "."},
+            data={"start.py": "classic_starts/old_convolutions.py"}),
     # Trainers
     Program("lightning-imagenet", "Lightning: sanity check, training, validation", "Lightning-AI/pytorch-lightning",
             "imagenet.py fit --model.data_path {data}/imagefolder --model.arch resnet18 --model.batch_size 32"
