@@ -13,7 +13,7 @@ import msgspec
 
 from syncscope.report.cards import Card, choose_findings, make_cards
 from syncscope.report.device_time import find_whole, share_of_cause, share_of_idle
-from syncscope.report.first_change import LEADS, Change, describe_change, describe_place
+from syncscope.report.first_change import LEADS, Change, describe_bound, describe_change, describe_gain, describe_place
 from syncscope.report.impact import Gain, describe_impact, measure_all, measure_gain
 from syncscope.report.known_causes import begin_with_cause
 from syncscope.report.no_change import explain_no_change, is_mostly_unknown
@@ -38,8 +38,8 @@ FAR = 3.0
 """What may save so many times as much of the run as a wait that no window recorded comes before it."""
 
 NEARLY_AS_MUCH = 0.5
-"""Of what a change without a line likely gains, of which only the most is known: a line whose saving is known comes
-first where it saves as much."""
+"""Of what a change likely gains, of which only the most is known: one whose saving is known comes first where it saves
+as much."""
 
 TOLD = ("wrong", "high", "medium")
 """Impacts of 1 % of the step and more, that of a race too."""
@@ -105,27 +105,33 @@ def conclude(report: Report, verdict: Verdict | None = None) -> Conclusion:
 
 
 def _measure_together(best: Finding | None, report: Report, trace: int) -> Gain | None:
-    """What all changes save, where that is worth telling: more than the ``best`` alone, or 1 % where none is."""
+    """What all changes save, where that is worth telling: more than the ``best`` alone, of which no more is known, or
+    1 % where none is."""
     together = measure_all(report)
     if together is None or not together.step_ms:
         return None
     gain = None if best is None or best.asks_for_more else measure_gain(best, report.traces[trace])
     if gain is None:
         return together if together.ms >= LOW * together.step_ms else None
+    if together.is_bound and not gain.is_bound:
+        return None
     return together if _exceeds(together, gain) else None
 
 
 def _add_all(best: Finding | None, report: Report, trace: int, changes: int) -> str:
-    """What all changes save of the recorded step, where the ``best`` alone is told of the step of the run and saves a
-    smaller share of that."""
+    """What all changes save of the recorded step, where the ``best`` alone is told of the step of the run, or is known
+    where of all only a bound is, and saves a smaller share of that."""
     together, gain = measure_all(report), measure_gain(best, report.traces[trace]) if best is not None else None
     if together is None or gain is None or not together.step_ms or not gain.step_ms:
         return ""
     share = together.ms / together.step_ms
-    if gain.step_ms == together.step_ms or share < gain.ms / gain.step_ms + LOW:
+    if share < gain.ms / gain.step_ms + LOW:
         return ""
     every = "both" if changes == 2 else f"all {changes}"
-    return f"; {LEADS[together.kind]}−{percent(share, 1.0)} of the recorded step with {every}"
+    of = "" if gain.step_ms == together.step_ms else " of the recorded step"
+    if together.is_bound:
+        return f"; {describe_bound(together)}{of} with {every}"
+    return f"; {describe_gain(together)}{of} with {every}" if of else ""
 
 
 def _exceeds(together: Gain, gain: Gain) -> bool:
@@ -142,7 +148,7 @@ def _best(found: Sequence[Finding], traces: Sequence[TraceInfo], *, seldom: bool
     if impacts and impacts[0][1] == "unknown" and impacts[0][0].severity != "note" and is_exposed(impacts[0][0]):
         return impacts[0][0]
     told = [one for one, level in impacts if level in TOLD and _can_begin(one)]
-    known = _prefer_line(told, traces)
+    known = _prefer_known(told, traces)
     unknown = (finding for finding, level in impacts if level == "unknown" and _can_begin(finding))
     left = [finding for finding in unknown if seldom or not is_seldom(finding, traces)]
     if known is not None or not left:
@@ -172,15 +178,15 @@ def _most_of_run(finding: Finding, traces: Sequence[TraceInfo]) -> float:
     return share
 
 
-def _prefer_line(told: Sequence[Finding], traces: Sequence[TraceInfo]) -> Finding | None:
-    """The first of findings whose gain is told. One of which only the most is known and no line comes behind one line
-    whose saving is known, and not much less than what the first likely gains."""
+def _prefer_known(told: Sequence[Finding], traces: Sequence[TraceInfo]) -> Finding | None:
+    """The first of findings whose gain is told. One of which only the most is known comes behind one whose saving is
+    known, and not much less than what the first likely gains."""
     first = next(iter(told), None)
-    if first is None or first.site is not None or first.rule.startswith(RACES) or _is_known(first, traces):
+    if first is None or first.rule.startswith(RACES) or _is_known(first, traces):
         return first
     least = NEARLY_AS_MUCH * (gain(first) or 0.0) * weigh(first, traces)
-    lines = (one for one in told if one.site is not None and _is_known(one, traces))
-    return next((one for one in lines if (gain(one) or 0.0) * weigh(one, traces) >= least), first)
+    known = (one for one in told if _is_known(one, traces))
+    return next((one for one in known if (gain(one) or 0.0) * weigh(one, traces) >= least), first)
 
 
 def _is_known(finding: Finding, traces: Sequence[TraceInfo]) -> bool:
@@ -273,10 +279,14 @@ def _describe_step(best: Finding | None, info: TraceInfo, together: Gain | None,
             else "what the first change saves is not known"
         )
         return f"{now}; {doubt}"
-    before, after = milliseconds(gain.step_ms), milliseconds(max(gain.step_ms - gain.ms, 0.0))
     of_run = best if together is None and best is not None and best.run_saving_ms_per_step is not None else None
     every = "both changes" if changes == 2 else f"all {changes} changes"
     how = every if together is not None else "one change" if changes < 2 else "the first change"
+    if gain.is_bound:
+        what = f"{every} save" if together is not None else "the first change saves"
+        now = f"{milliseconds(gain.step_ms)}{_base(info, of_run)}"
+        return f"{now}; what {what} is not known: {describe_bound(gain)} of it{wrong}"
+    before, after = milliseconds(gain.step_ms), milliseconds(max(gain.step_ms - gain.ms, 0.0))
     saved = f"−{percent(gain.ms, gain.step_ms)}{_doubt(gain)}"
     return f"{LEADS[gain.kind]}{span(before, ' → ', after)}{_base(info, of_run)}, {saved}, with {how}{wrong}"
 

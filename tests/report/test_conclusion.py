@@ -45,7 +45,28 @@ def test_a_likely_saving_has_its_doubt_and_the_step_its_base() -> None:
     unprofiled = msgspec.structs.replace(info.steps, bare_ms=None)
     said = lines(changed(**{**RANGE, "likely_saving_ms_per_step": 0.51}), steps=unprofiled)
     assert said["step"] == "about 5.1 → 4.59 ms (replayed without the profiler), −10 % (0 to 30 %), with one change"
-    assert lines(changed(**RANGE))["step"] == "at best 5.1 → 3.57 ms, −30 %, with one change"
+
+
+def test_a_bound_is_not_told_as_what_the_step_becomes() -> None:
+    assert lines(changed(**RANGE))["step"] == "5.1 ms; what the first change saves is not known: at most 30 % of it"
+    between = {**RANGE, "saving_low_ms_per_step": 0.51}
+    assert lines(changed(**between))["step"].endswith("what the first change saves is not known: 10 to 30 % of it")
+    little = {**RANGE, "saving_low_ms_per_step": 0.01}
+    assert lines(changed(**little))["step"].endswith("what the first change saves is not known: at most 30 % of it")
+    found = [changed(fingerprint=str(line), **RANGE) for line in (50, 51)]
+    report = sample.report([sample.trace_info()], found)
+    bounds = {"saving_all_low_ms_per_step": 0.0, "saving_all_high_ms_per_step": 2.04}
+    said = dict(conclude(msgspec.structs.replace(report, saving_all_ms_per_step=None, **bounds)).lines)
+    assert said["step"] == "5.1 ms; what both changes save is not known: at most 40 % of it"
+    assert said["first"].startswith("train.py:42  loss.item() (saving not known, at most 30 %): ")
+
+
+def test_a_first_change_whose_saving_is_known_is_told_before_the_bound_of_all() -> None:
+    found = [READ, changed(fingerprint="bound", **RANGE)]
+    report = sample.report([sample.trace_info()], found)
+    bounds = {"saving_all_low_ms_per_step": 0.0, "saving_all_high_ms_per_step": 2.04}
+    said = dict(conclude(msgspec.structs.replace(report, saving_all_ms_per_step=None, **bounds)).lines)
+    assert said["step"] == "5.1 → 4.91 ms, −3.7 % (3 to 4.5 %), with the first change; at most 40 % with both"
 
 
 def test_a_replay_that_takes_longer_than_what_it_replays_is_no_step() -> None:
@@ -56,7 +77,7 @@ def test_a_replay_that_takes_longer_than_what_it_replays_is_no_step() -> None:
     said = lines(changed(**{**RANGE, "likely_saving_ms_per_step": 0.4}), steps=unprofiled, replay=off)
     assert said["step"].startswith("about 4 → 3.6 ms (under the profiler), −10 %")
     near = msgspec.structs.replace(off, misfit=0.02)
-    longer = "at best 5.1 → 3.57 ms (replayed, to the end of the device's work)"
+    longer = "5.1 ms (replayed, to the end of the device's work); what the first change saves is not known"
     assert lines(changed(**RANGE), steps=unprofiled, replay=near)["step"].startswith(longer)
 
 
@@ -396,7 +417,7 @@ def test_workers_of_the_loader_come_first_where_they_save_more_than_all_that_is_
     assert asked(1.5, 0.0).startswith("train.py:42"), "it may save nothing"
 
 
-def test_a_line_whose_saving_is_known_comes_before_a_bound_without_a_line() -> None:
+def test_what_is_known_to_save_comes_before_a_bound_that_likely_saves_little_more() -> None:
     bound = changed(
         site=None, at=None, fingerprint="bound", saving_ms_per_step=None, saving_low_ms_per_step=0.0,
         saving_high_ms_per_step=1.0,
@@ -407,6 +428,9 @@ def test_a_line_whose_saving_is_known_comes_before_a_bound_without_a_line() -> N
     assert not lines(bound, little)["first"].startswith("train.py:42")
     certain = msgspec.structs.replace(bound, saving_ms_per_step=0.6)
     assert not lines(certain, line)["first"].startswith("train.py:42")
+    elsewhere = msgspec.structs.replace(bound, site=Site(file="model.py", line=7, function="forward"))
+    nowhere = msgspec.structs.replace(line, site=None)
+    assert lines(elsewhere, nowhere)["first"].startswith("aten::item (line unknown)")
 
 
 def test_what_saves_nothing_that_is_known_is_none_of_all_changes() -> None:
