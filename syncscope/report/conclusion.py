@@ -13,7 +13,15 @@ import msgspec
 
 from syncscope.report.cards import Card, choose_findings, make_cards
 from syncscope.report.device_time import find_whole, share_of_cause, share_of_idle
-from syncscope.report.first_change import LEADS, Change, describe_bound, describe_change, describe_gain, describe_place
+from syncscope.report.first_change import (
+    LEADS,
+    Change,
+    describe_bound,
+    describe_change,
+    describe_gain,
+    describe_place,
+    is_hidden,
+)
 from syncscope.report.impact import Gain, describe_impact, measure_all, measure_gain
 from syncscope.report.known_causes import begin_with_cause
 from syncscope.report.no_change import explain_no_change, is_mostly_unknown
@@ -180,9 +188,9 @@ def _most_of_run(finding: Finding, traces: Sequence[TraceInfo]) -> float:
 
 def _prefer_known(told: Sequence[Finding], traces: Sequence[TraceInfo]) -> Finding | None:
     """The first of findings whose gain is told. One of which only the most is known comes behind one whose saving is
-    known, and not much less than what the first likely gains."""
+    known, and not much less than what the first likely gains; but not launches whose cost the bound does not show."""
     first = next(iter(told), None)
-    if first is None or first.rule.startswith(RACES) or _is_known(first, traces):
+    if first is None or first.rule.startswith(RACES) or is_hidden(first) or _is_known(first, traces):
         return first
     least = NEARLY_AS_MUCH * (gain(first) or 0.0) * weigh(first, traces)
     known = (one for one in told if _is_known(one, traces))
@@ -211,6 +219,8 @@ def _can_begin(finding: Finding) -> bool:
 
 def _is_guess(best: Finding, info: TraceInfo) -> bool:
     """Whether what a change saves is known at most, and the trace does not show why the device is idle for longer."""
+    if is_hidden(best):
+        return False
     gain = measure_gain(best, info)
     most = 0.0 if gain is None or not gain.step_ms else gain.ms / gain.step_ms
     guessed = not best.rule.startswith(RACES) and (gain is None or gain.kind == "at most")

@@ -8,12 +8,14 @@ from syncscope.report.finding_phrases import format_location, name_work_ends, sh
 from syncscope.report.impact import Gain, measure_gain
 from syncscope.report.numbers import percent, span
 from syncscope.report.worth_phrases import LOW
-from syncscope.schema.findings import RACES, Finding
+from syncscope.schema.findings import OF_BOUND, PACED, RACES, Finding
 from syncscope.schema.idle import main_cause
 from syncscope.schema.report import TraceInfo
 
 LEADS: dict[str, str] = {"known": "", "likely": "about "}
 """What comes before a saving, by how it is known. Of one of which only bounds are known, those are told instead."""
+ALONE = "; to see what that saves, record on a device that nobody else uses"
+"""What follows a fix of launches whose cost another process on the device hides."""
 MOST_SIGNS = 50
 """The most characters of an expression that are shown."""
 
@@ -49,8 +51,14 @@ def describe_change(finding: Finding, info: TraceInfo, *, with_gain: bool) -> Ch
         place=f"host work before {' and '.join(ends)}" if ends else describe_place(finding),
         expression=shorten_expression(site.expression, MOST_SIGNS) if site is not None and site.expression else None,
         gain=describe_gain(gain) if gain is not None and gain.step_ms else None,
-        fix=shorten_fix(finding.fix),
+        fix=f"{shorten_fix(finding.fix)}{ALONE}" if is_hidden(finding) else shorten_fix(finding.fix),
     )
+
+
+def is_hidden(finding: Finding) -> bool:
+    """Whether it is about launches that take far longer than what can be saved of that beside others on the device."""
+    most, idle_ms = finding.saving_high_ms_per_step, finding.idle_ms_per_step
+    return finding.rule == PACED and most is not None and idle_ms is not None and most < OF_BOUND * idle_ms
 
 
 def describe_gain(gain: Gain) -> str:

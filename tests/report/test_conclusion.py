@@ -177,6 +177,24 @@ def test_a_guess_does_not_come_before_idle_time_that_the_trace_does_not_show_the
     assert lines(guess, overlap=unseen, verdict=failing)["first"].startswith("train.py:42")
 
 
+def test_launches_whose_cost_another_process_hides_come_before_another_recording() -> None:
+    overlap = sample.trace_info().overlap
+    assert overlap is not None
+    unseen = msgspec.structs.replace(overlap, idle_ms=4.5, idle_by_cause={"unknown": 4.0})
+    launches = {"rule": "LCH501", "site": None, "op": None, "name": "launch-bound", "fix": "Launch fewer. Or not."}
+    bound = changed(**RANGE, **launches)
+    hidden = msgspec.structs.replace(bound, idle_ms_per_step=4.0)
+    said = lines(hidden, overlap=unseen)
+    alone = "to see what that saves, record on a device that nobody else uses"
+    assert said["first"] == f"launch-bound: Launch fewer; {alone}"
+    assert said["step"] == "5.1 ms; what the first change saves is not known: at most 30 % of it"
+    line = changed(saving_ms_per_step=0.5, saving_low_ms_per_step=0.2, saving_high_ms_per_step=0.6)
+    assert lines(hidden, line, overlap=unseen)["first"].startswith("launch-bound")
+    for shown in (bound, msgspec.structs.replace(bound, idle_ms_per_step=1.6)):
+        assert lines(shown, overlap=unseen)["first"].startswith("record again")
+        assert lines(shown, line, overlap=unseen)["first"].startswith("train.py:42")
+
+
 def test_a_trace_that_begins_long_before_the_device_s_work_says_so() -> None:
     overlap, known = sample.trace_info().overlap, sample.trace_info().replay
     assert overlap is not None and known is not None
