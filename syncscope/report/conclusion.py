@@ -49,6 +49,9 @@ NEARLY_AS_MUCH = 0.5
 """Of what a change likely gains, of which only the most is known: one whose saving is known comes first where it saves
 as much."""
 
+MOSTLY = 0.5
+"""Of the run: a phase that takes more, and ``FAR`` times as much as another, is what the report begins with."""
+
 TOLD = ("wrong", "high", "medium")
 """Impacts of 1 % of the step and more, that of a race too."""
 
@@ -92,6 +95,8 @@ def conclude(report: Report, verdict: Verdict | None = None) -> Conclusion:
     found = verdict.unexpected if verdict is not None and verdict.unexpected else choose_findings(report)
     listed = _best(found, report.traces, seldom=verdict is not None and bool(verdict.unexpected))
     best = listed if verdict is not None else begin_with_cause(listed, found, report.traces)
+    if best is not None and verdict is None:
+        best = _prefer_longest_phase(best, found, report.traces)
     if best is not None and verdict is None and _is_guess(best, report.traces[best.trace]):
         best = None
     trace = best.trace if best is not None else _idlest(report.traces)
@@ -192,9 +197,35 @@ def _prefer_known(told: Sequence[Finding], traces: Sequence[TraceInfo]) -> Findi
     first = next(iter(told), None)
     if first is None or first.rule.startswith(RACES) or is_hidden(first) or _is_known(first, traces):
         return first
-    least = NEARLY_AS_MUCH * (gain(first) or 0.0) * weigh(first, traces)
+    least = NEARLY_AS_MUCH * _weigh_gain(first, traces)
     known = (one for one in told if _is_known(one, traces))
-    return next((one for one in known if (gain(one) or 0.0) * weigh(one, traces) >= least), first)
+    return next((one for one in known if _weigh_gain(one, traces) >= least), first)
+
+
+def _prefer_longest_phase(best: Finding, found: Sequence[Finding], traces: Sequence[TraceInfo]) -> Finding:
+    """The ``best``, or where that is of a phase that takes far less of the run than the longest, the first of that
+    phase whose gain is told, too; but what is known to save far more of the run stays the first."""
+    mine, run = phase_of(best, traces), traces[best.trace].run
+    longest = max(run.phases, key=lambda phase: phase.share, default=None) if run is not None else None
+    if best.rule.startswith(RACES) or mine is None or longest is None or longest.share < MOSTLY:
+        return best
+    if longest.share < FAR * mine.share:
+        return best
+    told = describe_impact(best, traces[best.trace]).level in TOLD
+    levels = TOLD if told else ("unknown",)
+    own = (
+        one
+        for one in found
+        if phase_of(one, traces) == longest and _can_begin(one) and not one.asks_for_more
+        and describe_impact(one, traces[one.trace]).level in levels and not is_seldom(one, traces)
+    )  # fmt: skip
+    other = next(own, best)
+    far_more = _is_known(best, traces) and _weigh_gain(best, traces) > FAR * _weigh_gain(other, traces)
+    return best if far_more else other
+
+
+def _weigh_gain(finding: Finding, traces: Sequence[TraceInfo]) -> float:
+    return (gain(finding) or 0.0) * weigh(finding, traces)
 
 
 def _is_known(finding: Finding, traces: Sequence[TraceInfo]) -> bool:

@@ -367,6 +367,27 @@ def test_a_trifle_in_a_phase_that_no_window_recorded_does_not_come_before_what_t
     assert conclude(sample_run.report([info], [counted, unnamed])).change.startswith(first)
 
 
+@pytest.mark.parametrize(
+    ("share", "known_ms", "first"),
+    [(0.12, None, "train.py:42"), (0.12, 1.5, "train.py:42"), (0.12, 4.5, "train.py:77"), (0.3, None, "train.py:77")],
+)
+def test_a_phase_of_small_share_does_not_come_before_the_longest_one_unless_it_is_known_to_save_far_more(
+    share: float, known_ms: float | None, first: str
+) -> None:
+    """80 steps of evaluate, 412 of training, in each of which 0.19 ms are saved."""
+    at = Site(file="train.py", line=77, function="estimate_loss", expression="model(x)")
+    saved = {"saving_ms_per_step": known_ms} if known_ms else {**RANGE, "saving_high_ms_per_step": 4.9}
+    aside = changed(site=at, fingerprint="aside", phase="evaluate", **saved)
+    evaluate, train = (sample_run.phases()[number] for number in (sample_run.EVALUATE, sample_run.TRAIN))
+    phases = (train, msgspec.structs.replace(evaluate, share=share, recorded=True))
+    infos = [sample_run.info(phase=one.name, run=sample_run.run(phases=phases)) for one in phases]
+    found = [msgspec.structs.replace(aside, trace=1), changed(phase="train")]
+    assert conclude(sample_run.report(infos, found)).change.startswith(first)
+    assert conclude(sample_run.report(infos, found[:1])).change.startswith("train.py:77")
+    failing = Verdict(gate=("SYN102",), unexpected=tuple(found))
+    assert conclude(sample_run.report(infos, found), failing).change.startswith("train.py:77")
+
+
 def test_where_there_is_nothing_else_it_promises_no_shorter_step() -> None:
     said = lines(UNNAMED)
     assert said["first"] == "host work: Nothing names the work: mark the parts"
