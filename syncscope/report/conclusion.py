@@ -13,7 +13,15 @@ import msgspec
 
 from syncscope.report.cards import Card, choose_findings, make_cards
 from syncscope.report.device_time import find_whole, share_of_cause, share_of_idle
-from syncscope.report.first_change import LEADS, Change, describe_change, describe_place
+from syncscope.report.first_change import (
+    LEADS,
+    Change,
+    describe_bound,
+    describe_change,
+    describe_gain,
+    describe_place,
+    is_hidden,
+)
 from syncscope.report.impact import Gain, describe_impact, measure_all, measure_gain
 from syncscope.report.known_causes import begin_with_cause
 from syncscope.report.no_change import explain_no_change, is_mostly_unknown
@@ -38,8 +46,11 @@ FAR = 3.0
 """What may save so many times as much of the run as a wait that no window recorded comes before it."""
 
 NEARLY_AS_MUCH = 0.5
-"""Of what a change without a line likely gains, of which only the most is known: a line whose saving is known comes
-first where it saves as much."""
+"""Of what a change likely gains, of which only the most is known: one whose saving is known comes first where it saves
+as much."""
+
+MOSTLY = 0.5
+"""Of the run: a phase that takes more, and ``FAR`` times as much as another, is what the report begins with."""
 
 TOLD = ("wrong", "high", "medium")
 """Impacts of 1 % of the step and more, that of a race too."""
@@ -84,6 +95,8 @@ def conclude(report: Report, verdict: Verdict | None = None) -> Conclusion:
     found = verdict.unexpected if verdict is not None and verdict.unexpected else choose_findings(report)
     listed = _best(found, report.traces, seldom=verdict is not None and bool(verdict.unexpected))
     best = listed if verdict is not None else begin_with_cause(listed, found, report.traces)
+    if best is not None and verdict is None:
+        best = _prefer_longest_phase(best, found, report.traces)
     if best is not None and verdict is None and _is_guess(best, report.traces[best.trace]):
         best = None
     trace = best.trace if best is not None else _idlest(report.traces)
@@ -105,27 +118,33 @@ def conclude(report: Report, verdict: Verdict | None = None) -> Conclusion:
 
 
 def _measure_together(best: Finding | None, report: Report, trace: int) -> Gain | None:
-    """What all changes save, where that is worth telling: more than the ``best`` alone, or 1 % where none is."""
+    """What all changes save, where that is worth telling: more than the ``best`` alone, of which no more is known, or
+    1 % where none is."""
     together = measure_all(report)
     if together is None or not together.step_ms:
         return None
     gain = None if best is None or best.asks_for_more else measure_gain(best, report.traces[trace])
     if gain is None:
         return together if together.ms >= LOW * together.step_ms else None
+    if together.is_bound and not gain.is_bound:
+        return None
     return together if _exceeds(together, gain) else None
 
 
 def _add_all(best: Finding | None, report: Report, trace: int, changes: int) -> str:
-    """What all changes save of the recorded step, where the ``best`` alone is told of the step of the run and saves a
-    smaller share of that."""
+    """What all changes save of the recorded step, where the ``best`` alone is told of the step of the run, or is known
+    where of all only a bound is, and saves a smaller share of that."""
     together, gain = measure_all(report), measure_gain(best, report.traces[trace]) if best is not None else None
     if together is None or gain is None or not together.step_ms or not gain.step_ms:
         return ""
     share = together.ms / together.step_ms
-    if gain.step_ms == together.step_ms or share < gain.ms / gain.step_ms + LOW:
+    if share < gain.ms / gain.step_ms + LOW:
         return ""
     every = "both" if changes == 2 else f"all {changes}"
-    return f"; {LEADS[together.kind]}−{percent(share, 1.0)} of the recorded step with {every}"
+    of = "" if gain.step_ms == together.step_ms else " of the recorded step"
+    if together.is_bound:
+        return f"; {describe_bound(together)}{of} with {every}"
+    return f"; {describe_gain(together)}{of} with {every}" if of else ""
 
 
 def _exceeds(together: Gain, gain: Gain) -> bool:
@@ -142,7 +161,7 @@ def _best(found: Sequence[Finding], traces: Sequence[TraceInfo], *, seldom: bool
     if impacts and impacts[0][1] == "unknown" and impacts[0][0].severity != "note" and is_exposed(impacts[0][0]):
         return impacts[0][0]
     told = [one for one, level in impacts if level in TOLD and _can_begin(one)]
-    known = _prefer_line(told, traces)
+    known = _prefer_known(told, traces)
     unknown = (finding for finding, level in impacts if level == "unknown" and _can_begin(finding))
     left = [finding for finding in unknown if seldom or not is_seldom(finding, traces)]
     if known is not None or not left:
@@ -172,15 +191,41 @@ def _most_of_run(finding: Finding, traces: Sequence[TraceInfo]) -> float:
     return share
 
 
-def _prefer_line(told: Sequence[Finding], traces: Sequence[TraceInfo]) -> Finding | None:
-    """The first of findings whose gain is told. One of which only the most is known and no line comes behind one line
-    whose saving is known, and not much less than what the first likely gains."""
+def _prefer_known(told: Sequence[Finding], traces: Sequence[TraceInfo]) -> Finding | None:
+    """The first of findings whose gain is told. One of which only the most is known comes behind one whose saving is
+    known, and not much less than what the first likely gains; but not launches whose cost the bound does not show."""
     first = next(iter(told), None)
-    if first is None or first.site is not None or first.rule.startswith(RACES) or _is_known(first, traces):
+    if first is None or first.rule.startswith(RACES) or is_hidden(first) or _is_known(first, traces):
         return first
-    least = NEARLY_AS_MUCH * (gain(first) or 0.0) * weigh(first, traces)
-    lines = (one for one in told if one.site is not None and _is_known(one, traces))
-    return next((one for one in lines if (gain(one) or 0.0) * weigh(one, traces) >= least), first)
+    least = NEARLY_AS_MUCH * _weigh_gain(first, traces)
+    known = (one for one in told if _is_known(one, traces))
+    return next((one for one in known if _weigh_gain(one, traces) >= least), first)
+
+
+def _prefer_longest_phase(best: Finding, found: Sequence[Finding], traces: Sequence[TraceInfo]) -> Finding:
+    """The ``best``, or where that is of a phase that takes far less of the run than the longest, the first of that
+    phase whose gain is told, too; but what is known to save far more of the run stays the first."""
+    mine, run = phase_of(best, traces), traces[best.trace].run
+    longest = max(run.phases, key=lambda phase: phase.share, default=None) if run is not None else None
+    if best.rule.startswith(RACES) or mine is None or longest is None or longest.share < MOSTLY:
+        return best
+    if longest.share < FAR * mine.share:
+        return best
+    told = describe_impact(best, traces[best.trace]).level in TOLD
+    levels = TOLD if told else ("unknown",)
+    own = (
+        one
+        for one in found
+        if phase_of(one, traces) == longest and _can_begin(one) and not one.asks_for_more
+        and describe_impact(one, traces[one.trace]).level in levels and not is_seldom(one, traces)
+    )  # fmt: skip
+    other = next(own, best)
+    far_more = _is_known(best, traces) and _weigh_gain(best, traces) > FAR * _weigh_gain(other, traces)
+    return best if far_more else other
+
+
+def _weigh_gain(finding: Finding, traces: Sequence[TraceInfo]) -> float:
+    return (gain(finding) or 0.0) * weigh(finding, traces)
 
 
 def _is_known(finding: Finding, traces: Sequence[TraceInfo]) -> bool:
@@ -205,6 +250,8 @@ def _can_begin(finding: Finding) -> bool:
 
 def _is_guess(best: Finding, info: TraceInfo) -> bool:
     """Whether what a change saves is known at most, and the trace does not show why the device is idle for longer."""
+    if is_hidden(best):
+        return False
     gain = measure_gain(best, info)
     most = 0.0 if gain is None or not gain.step_ms else gain.ms / gain.step_ms
     guessed = not best.rule.startswith(RACES) and (gain is None or gain.kind == "at most")
@@ -273,10 +320,14 @@ def _describe_step(best: Finding | None, info: TraceInfo, together: Gain | None,
             else "what the first change saves is not known"
         )
         return f"{now}; {doubt}"
-    before, after = milliseconds(gain.step_ms), milliseconds(max(gain.step_ms - gain.ms, 0.0))
     of_run = best if together is None and best is not None and best.run_saving_ms_per_step is not None else None
     every = "both changes" if changes == 2 else f"all {changes} changes"
     how = every if together is not None else "one change" if changes < 2 else "the first change"
+    if gain.is_bound:
+        what = f"{every} save" if together is not None else "the first change saves"
+        now = f"{milliseconds(gain.step_ms)}{_base(info, of_run)}"
+        return f"{now}; what {what} is not known: {describe_bound(gain)} of it{wrong}"
+    before, after = milliseconds(gain.step_ms), milliseconds(max(gain.step_ms - gain.ms, 0.0))
     saved = f"−{percent(gain.ms, gain.step_ms)}{_doubt(gain)}"
     return f"{LEADS[gain.kind]}{span(before, ' → ', after)}{_base(info, of_run)}, {saved}, with {how}{wrong}"
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 import msgspec
 
 from syncscope.report.finding_phrases import format_location, name_work_ends, shorten_expression
-from syncscope.report.impact import measure_gain
-from syncscope.report.numbers import percent
-from syncscope.schema.findings import RACES, Finding
+from syncscope.report.impact import Gain, measure_gain
+from syncscope.report.numbers import percent, span
+from syncscope.report.worth_phrases import LOW
+from syncscope.schema.findings import OF_BOUND, PACED, RACES, Finding
 from syncscope.schema.idle import main_cause
 from syncscope.schema.report import TraceInfo
 
-LEADS: dict[str, str] = {"known": "", "likely": "about ", "at most": "at best ", "between": "at best "}
-"""What comes before a saving, by how it is known."""
+LEADS: dict[str, str] = {"known": "", "likely": "about "}
+"""What comes before a saving, by how it is known. Of one of which only bounds are known, those are told instead."""
+ALONE = "; to see what that saves, record on a device that nobody else uses"
+"""What follows a fix of launches whose cost another process on the device hides."""
 MOST_SIGNS = 50
 """The most characters of an expression that are shown."""
 
@@ -23,7 +26,8 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     expression: str | None
     """``loss.item()``, cut where it is long."""
     gain: str | None
-    """``−14 %``, ``at best −5 %``: of the step, by this change alone; ``None`` where it is unknown or not asked for."""
+    """``−14 %``, ``saving not known, at most 5 %``: of the step, by this change alone; ``None`` where nothing is known
+    of it or it is not asked for."""
     fix: str
     """The first thing to do."""
 
@@ -46,9 +50,30 @@ def describe_change(finding: Finding, info: TraceInfo, *, with_gain: bool) -> Ch
     return Change(
         place=f"host work before {' and '.join(ends)}" if ends else describe_place(finding),
         expression=shorten_expression(site.expression, MOST_SIGNS) if site is not None and site.expression else None,
-        gain=f"{LEADS[gain.kind]}−{percent(gain.ms, gain.step_ms)}" if gain is not None and gain.step_ms else None,
-        fix=shorten_fix(finding.fix),
+        gain=describe_gain(gain) if gain is not None and gain.step_ms else None,
+        fix=f"{shorten_fix(finding.fix)}{ALONE}" if is_hidden(finding) else shorten_fix(finding.fix),
     )
+
+
+def is_hidden(finding: Finding) -> bool:
+    """Whether it is about launches that take far longer than what can be saved of that beside others on the device."""
+    most, idle_ms = finding.saving_high_ms_per_step, finding.idle_ms_per_step
+    return finding.rule == PACED and most is not None and idle_ms is not None and most < OF_BOUND * idle_ms
+
+
+def describe_gain(gain: Gain) -> str:
+    """``about −14 %`` of the step; where only bounds are known, those: ``saving not known, at most 5 %``."""
+    if gain.is_bound:
+        return f"saving not known, {describe_bound(gain)}"
+    return f"{LEADS[gain.kind]}−{percent(gain.ms, gain.step_ms)}"
+
+
+def describe_bound(gain: Gain) -> str:
+    """The bounds of a saving, as shares of the step: ``at most 5 %``, ``2 to 5 %``."""
+    most, low = percent(gain.ms, gain.step_ms), gain.low or 0.0
+    if gain.kind == "at most" or not gain.step_ms or low < LOW * gain.step_ms:
+        return f"at most {most}"
+    return span(percent(low, gain.step_ms), " to ", most)
 
 
 def describe_place(finding: Finding) -> str:

@@ -41,6 +41,11 @@ class Gain(msgspec.Struct, frozen=True, kw_only=True):
     kind: Literal["known", "likely", "at most", "between"]
     step_ms: float | None
 
+    @property
+    def is_bound(self) -> bool:
+        """Whether ``ms`` is only the most that it may be."""
+        return self.kind in ("at most", "between")
+
 
 def measure_gain(finding: Finding, info: TraceInfo) -> Gain | None:
     """What fixing a finding saves, as far as it is known; ``None`` unknown."""

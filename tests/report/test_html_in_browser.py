@@ -47,7 +47,7 @@ def test_a_long_path_in_a_message_does_not_widen_a_phones_page(show: Show) -> No
 def test_what_each_change_saves_is_also_said_and_absent_where_nothing_does(show: Show) -> None:
     page = show(sample()).page
     said = page.locator("#savings").get_attribute("aria-label")
-    assert said == "The step takes 5.1 ms; train.py:42  loss.item(): 5.1 → 4.91 ms"
+    assert said == "The step takes 5.1 ms; train.py:42  loss.item(): 4.91 ms, −3.7 %"
     assert "train.py:42  loss.item()" in page.locator("#savings").text_content()
     assert show(render(report(found=()), [lanes()])).page.locator("#savings-section").is_hidden()
 

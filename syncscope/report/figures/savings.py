@@ -12,7 +12,7 @@ from syncscope.report.escape import plotly_text
 from syncscope.report.figures.colours import Colour
 from syncscope.report.first_change import LEADS, describe_place
 from syncscope.report.impact import Gain, describe_impact, measure_all, measure_gain, measure_recorded_gain
-from syncscope.report.numbers import milliseconds, percent, span
+from syncscope.report.numbers import milliseconds, percent
 from syncscope.report.worth_phrases import LOW, find_step_ms
 from syncscope.schema.findings import Finding
 from syncscope.schema.idle import main_cause
@@ -81,14 +81,15 @@ def _together(report: Report, step: float | None, alone: int) -> list[Row]:
 def _row(name: str, gain: Gain, fingerprint: str | None) -> Row:
     step = gain.step_ms or 0.0
     saved = min(max(gain.ms, 0.0), step)
-    amount = f"{milliseconds(step - saved)}, −{percent(saved, step)}"
+    amount = f"{LEADS.get(gain.kind, '')}{milliseconds(step - saved)}, −{percent(saved, step)}"
+    bound = f"at most −{percent(saved, step)}"
     return Row(
         name=name,
         left_ms=step - saved,
         saved_ms=saved,
         low_ms=gain.low,
         high_ms=gain.high,
-        said=f"{LEADS[gain.kind]}{amount}",
+        said=bound if gain.is_bound else amount,
         fingerprint=fingerprint,
     )
 
@@ -108,9 +109,8 @@ def _name(finding: Finding) -> str:
 
 
 def describe_savings(rows: Sequence[Row], step_ms: float) -> str:
-    """The figure in words: ``The step takes 15.2 ms. train.py:21: 15.2 → 4.23 ms, …``."""
-    changes = [f"{row.name}: {span(milliseconds(step_ms), ' → ', milliseconds(row.left_ms))}" for row in rows]
-    return "; ".join([f"The step takes {milliseconds(step_ms)}", *changes])
+    """The figure in words: ``The step takes 15.2 ms; train.py:21: 4.23 ms, −72 %; …``."""
+    return "; ".join([f"The step takes {milliseconds(step_ms)}", *(f"{row.name}: {row.said}" for row in rows)])
 
 
 def draw_savings(
