@@ -106,10 +106,8 @@ class AutoencoderKL(nn.Sequential):
     def encode(self, pictures):
         return Encoded(self(pictures))
 """
-OLD_TORCH = """import runpy
-import sys
+OLD_TORCH = """import sys
 
-import torch
 from torch.optim import lr_scheduler
 
 
@@ -118,10 +116,14 @@ class ReduceLROnPlateau(lr_scheduler.ReduceLROnPlateau):
         super().__init__(*settings, **options)
 
 
-torch.__version__ = "1." + torch.__version__
 lr_scheduler.ReduceLROnPlateau = ReduceLROnPlateau
+
+if __name__ == "__main__":
+    del sys.argv[0]
+    code = compile(open(sys.argv[0]).read(), sys.argv[0], "exec", optimize=1)
+    exec(code, {"__name__": "__main__", "__file__": sys.argv[0]})
 """
-"""A program wants to be run with PyTorch 1."""
+"""A program asserts that it is run with PyTorch 1: it is compiled without assertions."""
 OLD_SUMS = """import runpy
 import sys
 from itertools import accumulate
@@ -244,7 +246,7 @@ def make_classic_starts(folder: Path) -> None:
     (folder / "eight_epochs.py").write_text(BEGIN + EIGHT_EPOCHS + END)
     (folder / "old_convolutions.py").write_text(OLD_CONVOLUTIONS + END)
     (folder / "old_timm.py").write_text(OLD_TIMM + END)
-    (folder / "old_torch.py").write_text(OLD_TORCH + END)
+    (folder / "old_torch.py").write_text(OLD_TORCH)
     (folder / "old_sums.py").write_text(OLD_SUMS + END)
 
 

@@ -241,8 +241,10 @@ DIFFUSION = "-m tools.train_ddpm --config {data}/diffusion/config.yaml"
 BARLOW = "main.py {data}/imagefolder --epochs 4 --batch-size 64 --workers 4 --print-freq 10 --projector 512-512-512"
 WORDS = {name: f"reversed_words/{name}" for name in ("letters", "words", "train.csv", "test.txt")}
 TRANSLATION = "train.py model letters words words train.csv 30"
-ATTENTION = ("train.py -data_pkl {data}/few_texts/sentences.pkl -output_dir out -b 64 -warmup 400 -epoch 5 -seed 1"
-             " -label_smoothing -embs_share_weight -proj_share_weight")
+ATTENTION = (
+    "train.py -data_pkl {data}/few_texts/sentences.pkl -output_dir out -b 64 -warmup 400 -epoch 5 -seed 1"
+    " -label_smoothing -embs_share_weight -proj_share_weight"
+)
 TEN_KINDS = {"data/cifar-10-batches-py": "cifar_files/cifar-10-batches-py"}
 MNIST = {"data": "mnist"}
 SHAKESPEARE = {"data/shakespeare_char": "shakespeare_char"}
@@ -745,7 +747,7 @@ PROGRAMS = (
             "train.py --data-path {data}/imagefolder/train --model DiT-S/4 --num-classes 10 --epochs 10"
             " --global-batch-size 32 --num-workers 8 --log-every 20 --ckpt-every 100",
             environment={"PYTHONPATH": "."}, data={"diffusers": "small_vae/diffusers"}, launcher=ONE),
-    Program("pointnet", "things by points: every tenth step tests one batch with gradients on; a test",
+    Program("pointnet-shapes", "things by points: every tenth step tests one batch with gradients on; a test",
             "fxia22/pointnet.pytorch",
             "utils/train_classification.py --dataset {data}/solids --nepoch 12 --batchSize 32 --num_points 1024",
             environment={"PYTHONPATH": "."}),
