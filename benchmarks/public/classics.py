@@ -137,6 +137,7 @@ WALKER = """import sys
 import numpy
 
 STEPS = 12_000
+STATES, ACTIONS, ENDS = 22, 6, 0.005
 
 
 class Space:
@@ -145,19 +146,19 @@ class Space:
 
 
 class Walker:
-    observation_space, action_space = Space(22), Space(6)
+    observation_space, action_space = Space(STATES), Space(ACTIONS)
 
     def __init__(self):
         self.numbers, self.steps = numpy.random.default_rng(0), 0
 
     def reset(self):
-        return self.numbers.normal(size=22)
+        return self.numbers.normal(size=STATES)
 
     def step(self, action):
         self.steps += 1
         if self.steps > STEPS:
             sys.exit()
-        return self.reset(), -float(action @ action), self.numbers.random() < 0.005, {}
+        return self.reset(), -float(action @ action), self.numbers.random() < ENDS, {}
 
     def close(self):
         pass
@@ -165,6 +166,59 @@ class Walker:
 
 def make(name):
     return Walker()
+"""
+OLD_GPT = """import torch
+from torch import nn
+
+
+class GPT2Config:
+    n_ctx, n_inner, n_layer, n_head = 1024, None, 12, 12
+    attn_pdrop = embd_pdrop = resid_pdrop = 0.1
+    layer_norm_epsilon, initializer_range, activation_function = 1e-5, 0.02, "relu"
+    add_cross_attention = output_attentions = output_hidden_states = False
+    use_cache = use_return_dict = True
+
+    def __init__(self, **settings):
+        vars(self).update(settings)
+
+
+class Conv1D(nn.Module):
+    def __init__(self, size, taken):
+        super().__init__()
+        self.size = size
+        self.weight, self.bias = nn.Parameter(torch.empty(taken, size)), nn.Parameter(torch.zeros(size))
+
+    def forward(self, x):
+        return torch.addmm(self.bias, x.view(-1, x.size(-1)), self.weight).view(*x.shape[:-1], self.size)
+
+
+class PreTrainedModel(nn.Module):
+    dtype = torch.float32
+
+    def __init__(self, config):
+        super().__init__()
+        self.config = config
+
+    def init_weights(self):
+        self.apply(self._init_weights)
+
+    def get_head_mask(self, mask, layers):
+        return [None] * layers
+
+
+class ModelOutput(dict):
+    pass
+
+
+def decorator(*settings, **options):
+    return lambda decorated: decorated
+
+
+ACT2FN = {"relu": nn.functional.relu}
+BaseModelOutputWithPastAndCrossAttentions = ModelOutput
+add_code_sample_docstrings = add_start_docstrings = add_start_docstrings_to_model_forward = decorator
+replace_return_docstrings = decorator
+SequenceSummary = find_pruneable_heads_and_indices = prune_conv1d_layer = assert_device_map = get_device_map = None
 """
 TEXTS = """import random
 
@@ -276,6 +330,35 @@ def make_walker(folder: Path) -> None:
     folder.mkdir()
     (folder / "gym.py").write_text(WALKER)
     (folder / "roboschool.py").write_text("")
+
+
+def make_hopper(folder: Path) -> None:
+    """Records of a hopper that are noise, such a game, and as much of an old transformers as a program uses."""
+    rng = np.random.default_rng(116)
+    folder.mkdir()
+    game = WALKER.replace("12_000", "10**9").replace("22, 6, 0.005", "11, 3, 0.02")
+    (folder / "gym.py").write_text(game)
+    for name in ("", "utils", "models", "models/gpt2"):
+        (folder / "transformers" / name).mkdir(parents=True)
+        (folder / "transformers" / name / "__init__.py").write_text("")
+    (folder / "transformers/old.py").write_text(OLD_GPT)
+    (folder / "transformers/__init__.py").write_text("from .old import GPT2Config\n")
+    (folder / "transformers/utils/logging.py").write_text("from logging import getLogger as get_logger\n")
+    for name in (
+        "activations", "file_utils", "modeling_outputs", "modeling_utils", "utils/model_parallel_utils",
+        "models/gpt2/configuration_gpt2",
+    ):  # fmt: skip
+        (folder / f"transformers/{name}.py").write_text("from transformers.old import *\n")
+    records = [
+        {
+            "observations": rng.normal(size=(length, 11)).astype(np.float32),
+            "actions": rng.uniform(-1, 1, (length, 3)).astype(np.float32),
+            "rewards": rng.random(length).astype(np.float32),
+            "terminals": np.arange(length) == length - 1,
+        }
+        for length in rng.integers(60, 300, 100)
+    ]
+    (folder / "records.pkl").write_bytes(pickle.dumps(records))
 
 
 def make_solids(folder: Path) -> None:
@@ -390,6 +473,7 @@ CLASSICS: dict[str, Callable[[Path], None]] = {
     "sensors": make_sensors,
     "small_vae": make_small_vae,
     "walker": make_walker,
+    "hopper": make_hopper,
     "solids": make_solids,
     "begun_detector": make_begun_detector,
     "signs": make_signs,
