@@ -54,6 +54,7 @@ COMMITS = {
     "chanwutk/vision_references": "aea0f07fa3a7afb81417d4ee84ac0ab6d4b156d3",
     "chennnM/GCNII": "ca91f5686c4cd09cc1c6f98431a5d5b7e36acc92",
     "cloneofsimo/minRF": "4fc10e0cc8ba976152c7936a1af9717209f03e18",
+    "clovaai/deep-text-recognition-benchmark": "e2117f2fb882b3c6085030500a260c113be27a63",
     "clovaai/stargan-v2": "875b70a150609e8a678ed8482562e7074cdce7e5",
     "clovaai/voxceleb_trainer": "f51bab870672a9b0b50fa158b4e30f329e7866d7",
     "codertimo/BERT-pytorch": "d10dc4f9d5a6f2ca74380f62039526eb7277c671",
@@ -88,6 +89,7 @@ COMMITS = {
     "facebookresearch/vicreg": "4e12602fd495af83efd1631fbe82523e6db092e0",
     "fangwei123456/spikingjelly": "afb132264a8cbe38d0f221dcef04053e6ba134d3",
     "fmu2/PyTorch-MAML": "19246a1ff9a1f47470dce80ed9e9332042f9e151",
+    "fxia22/pointnet.pytorch": "bafbf401e0af19be3262e448c59313fd2be0e421",
     "GabrielBianconi/pytorch-rbm": "cdb42b30c690709dcfd3b51250d8c90128ec6f11",
     "GitYCC/crnn-pytorch": "f145a61e20e57a36b8f2d642f93c9ba2890cd042",
     "GMvandeVen/continual-learning": "e6d795aa81b9cef742b8de76cb71222d4d1ce00b",
@@ -107,6 +109,7 @@ COMMITS = {
     "huggingface/trl": "f2cd57710ae345ea6428ae95363267fcf38a3dc8",
     "ikostrikov/pytorch-flows": "bf12ed91b86867b38d74982f5e2d44c248604df9",
     "IST-DASLab/gptq": "2d65066eeb06a5c9ff5184d8cebdf33662c67faf",
+    "jadore801120/attention-is-all-you-need-pytorch": "132907dd272e2cc92e3c10e6c4e783a87ff8893d",
     "jahongir7174/YOLOv8-pt": "a53336ba72ea9114b99f848329475abca43e180a",
     "jingraham/neurips19-graph-protein-design": "22e497a2b565fe82f17e12ea37e89dcf4e50e92f",
     "joeynmt/joeynmt": "cdc4d03d430a1b0f29793a0d95743c5e72ae2f6c",
@@ -117,6 +120,7 @@ COMMITS = {
     "karpathy/llm.c": "f1e2ace651495b74ae22d45d1723443fd00ecd3a",
     "karpathy/makemore": "988aa59e4d8fefa526d06f3b453ad116258398d4",
     "karpathy/minGPT": "37baab71b9abea1b76ab957409a1cc2fbfba8a26",
+    "karpathy/nano-llama31": "06461cada7744a7da86a408f094549800b6bee3f",
     "karpathy/nanochat": "92d63d4e8bb4df75c3b71618f31ddde2378b2bcd",
     "karpathy/nanoGPT": "3adf61e154c3fe3fca428ad6bc3818b27a3b8291",
     "karpathy/ng-video-lecture": "52201428ed7b46804849dea0b3ccf0de9df1a5c3",
@@ -126,6 +130,7 @@ COMMITS = {
     "kentaroy47/vision-transformers-cifar10": "5bb83d36018b314c3020558541015bb01bce15bc",
     "Khrylx/PyTorch-RL": "72069237b4d86bcb9675b899ea94228019a4f003",
     "kuangliu/pytorch-cifar": "49b7aa97b0c12fe0d4054e670403a16b6b834ddd",
+    "kzl/decision-transformer": "e2d82e68f330c00f763507b3b01d774740bee53f",
     "leftthomas/SRGAN": "7ddfdf27273c42d858ec52cab5ca1cbfca81d0be",
     "Lightning-AI/LitServe": "1311d5b4aeaff2943f38a22cfb911c8bae2590bc",
     "Lightning-AI/pytorch-lightning": "7f0c3436cd3f6ad3753125672024fc415cbcb414",
@@ -133,6 +138,7 @@ COMMITS = {
     "locuslab/fast_adversarial": "54f728755e71857b632882ba6d6cef22f56e2172",
     "locuslab/TCN": "2f8c2b817050206397458dfd1f5a25ce8a32fe65",
     "lucidrains/vector-quantize-pytorch": "0d7d1aa83334b6f2f8a40306bece75cdaa13d065",
+    "lucidrains/vit-pytorch": "69d24fe9e3024c0d4b02761123b8583a24ebed1e",
     "lucidrains/x-transformers": "9252ed7838021ee61e6c5be0930b3a9a88efdf06",
     "lukasruff/Deep-SVDD-PyTorch": "1901612d595e23675fb75c4ebb563dd0ffebc21e",
     "lululxvi/deepxde": "99b6620386d18cefb1549dddb7b7fe468cfad607",
@@ -145,6 +151,7 @@ COMMITS = {
     "MorvanZhou/PyTorch-Tutorial": "dbe154a9e56635e51c6b0c2ccea8ae36cfb585a7",
     "naoto0804/pytorch-AdaIN": "47950d0e6656a95a80a4b105c4c0f58d38ef785c",
     "nikhilbarhate99/Char-RNN-PyTorch": "2cf836f236542fe4bc92593582dd66219bbceba4",
+    "nikhilbarhate99/PPO-PyTorch": "728cce83d7ab628fe2634eabcdf3239997eb81dd",
     "NM512/dreamerv3-torch": "6ef8646d807cd10ce0c88e10a7e943211e7fc44c",
     "nnzhan/Graph-WaveNet": "6b162e80c59a1d494809252eca055cff93dc66b1",
     "nnzhan/MTGNN": "f811746fa7022ebf336f9ecd2434af5f365ecbf6",
@@ -209,6 +216,7 @@ COMMITS = {
     "yanx27/Pointnet_Pointnet2_pytorch": "eb64fe0b4c24055559cea26299cb485dcb43d8dd",
     "yassouali/pytorch-segmentation": "33434fa987bbf348c961473c15f044b85e32ca7f",
     "yenchenlin/nerf-pytorch": "63a5a630c9abd62b0f21c08703d0ac2ea7d4b9dd",
+    "yhenon/pytorch-retinanet": "0348a9d57b279e3b5b235461b472d37da5feec3d",
     "yjn870/SRCNN-pytorch": "064dbaac09859f5fa1b35608ab90145e2d60828b",
     "YuliaRubanova/latent_ode": "c0682d4f52b806fb88d965755892eadd9783f936",
     "yunjey/pytorch-tutorial": "0500d3df5a2a8080ccfccbc00aca0eacc21818db",
@@ -235,6 +243,10 @@ DIFFUSION = "-m tools.train_ddpm --config {data}/diffusion/config.yaml"
 BARLOW = "main.py {data}/imagefolder --epochs 4 --batch-size 64 --workers 4 --print-freq 10 --projector 512-512-512"
 WORDS = {name: f"reversed_words/{name}" for name in ("letters", "words", "train.csv", "test.txt")}
 TRANSLATION = "train.py model letters words words train.csv 30"
+ATTENTION = (
+    "train.py -data_pkl {data}/few_texts/sentences.pkl -output_dir out -b 64 -warmup 400 -epoch 5 -seed 1"
+    " -label_smoothing -embs_share_weight -proj_share_weight"
+)
 TEN_KINDS = {"data/cifar-10-batches-py": "cifar_files/cifar-10-batches-py"}
 MNIST = {"data": "mnist"}
 SHAKESPEARE = {"data/shakespeare_char": "shakespeare_char"}
@@ -338,6 +350,16 @@ PROGRAMS = (
     Program("gptq", "weights rounded layer by layer, no optimizer: a loop of columns, layers go to the GPU and back",
             "IST-DASLab/gptq", "opt.py {data}/small_opt wikitext2 --wbits 4 --groupsize 128",
             data={"datasets.py": "few_datasets/datasets.py"}, environment=HUB, seconds=120),
+    Program("nano-llama31", "20 steps of training, then generation: a word is checked to be the last one in each step",
+            "karpathy/nano-llama31",
+            "llama31.py --ckpt_dir {data}/small_llama/model --tokenizer_path {data}/small_llama/model/tokenizer.model"
+            " --max_seq_len 1024 --max_gen_len 1000 --max_batch_size 4", data={"tinystories": "small_llama/stories"}),
+    Program("transformer", "translation: masks pick the loss's numbers and figures; evaluations, the best saved",
+            "jadore801120/attention-is-all-you-need-pytorch", ATTENTION, data={"torchtext": "few_texts/torchtext"}),
+    Program("transformer-translate", "translation, no optimizer: a beam of five, asked each step if all have ended",
+            "jadore801120/attention-is-all-you-need-pytorch",
+            "translate.py -model out/model.chkpt -data_pkl {data}/few_texts/sentences.pkl", before=ATTENTION,
+            data={"torchtext": "few_texts/torchtext"}, environment=WHOLE_FILES),
     # Sequences and equations
     Program("tcn-adding", "training, an evaluation in one call after each epoch", "locuslab/TCN",
             "add_test.py --epochs 2 --seq_len 200", folder="TCN/adding_problem"),
@@ -713,6 +735,9 @@ PROGRAMS = (
     Program("vit-cifar10", "a vision transformer with AMP and a scaler: figures of each step, a test, the best saved",
             "kentaroy47/vision-transformers-cifar10", "start.py train_cifar10.py --n_epochs 6",
             environment={"PYTHONPATH": "."}, data={"start.py": "classic_starts/terminal.py", **TEN_KINDS}),
+    Program("vit-decorr", "a vision transformer by accelerate without its launcher: two losses read before backward",
+            "lucidrains/vit-pytorch", "start.py train_vit_decorr.py", environment={"PYTHONPATH": "."},
+            data={"start.py": "starter/start.py", "data/cifar-100-python": "cifar_files/cifar-100-python"}),
     Program("simclr", "contrastive training with AMP and a scaler: masks pick the loss's numbers, a log every 20 steps",
             "sthalles/SimCLR",
             "start.py run.py -data data -dataset-name cifar10 -j 8 --epochs 3 --fp16-precision --log-every-n-steps 20",
@@ -727,6 +752,15 @@ PROGRAMS = (
             "train.py --data-path {data}/imagefolder/train --model DiT-S/4 --num-classes 10 --epochs 10"
             " --global-batch-size 32 --num-workers 8 --log-every 20 --ckpt-every 100",
             environment={"PYTHONPATH": "."}, data={"diffusers": "small_vae/diffusers"}, launcher=ONE),
+    Program("pointnet-shapes", "things by points: every tenth step tests one batch with gradients on; a test",
+            "fxia22/pointnet.pytorch",
+            "utils/train_classification.py --dataset {data}/solids --nepoch 12 --batchSize 32 --num_points 1024",
+            environment={"PYTHONPATH": "."}),
+    Program("text-recognition", "words in pictures: zeros made on the host for each letter, letters read one by one",
+            "clovaai/deep-text-recognition-benchmark",
+            "start.py train.py --train_data {data}/signs/train --valid_data {data}/signs/valid --Transformation TPS"
+            " --FeatureExtraction ResNet --SequenceModeling BiLSTM --Prediction Attn --num_iter 120 --valInterval 40",
+            environment={"PYTHONPATH": "."}, data={"start.py": "classic_starts/old_sums.py"}),
     # Detection
     Program("torchvision-detection", "detection: training", "chanwutk/vision_references",
             "train.py --data-path {data}/coco --dataset coco --model fasterrcnn_mobilenet_v3_large_320_fpn --epochs 1"
@@ -757,6 +791,12 @@ PROGRAMS = (
             data={"recognition/arcface_torch/configs/short.py": "faces/short.py",
                   "recognition/arcface_torch/start.py": "faces/start.py",
                   "recognition/arcface_torch/mxnet": "faces/mxnet"}),
+    Program("retinanet", "detection: boxes picked by masks one picture after the other; an evaluation of one at a time",
+            "yhenon/pytorch-retinanet",
+            "start.py train.py --dataset coco --coco_path coco --depth 18 --epochs 3", environment={"PYTHONPATH": "."},
+            data={"start.py": "classic_starts/old_torch.py", "coco/annotations": "coco/annotations",
+                  **{f"coco/images/{split}2017": f"coco/{split}2017" for split in ("train", "val")},
+                  "resnet18-5c106cde.pth": "begun_detector/resnet18-5c106cde.pth"}, seconds=120),
     # Adversarial networks
     Program("dcgan", "two networks in turn, pictures and weights at the end of an epoch", "pytorch/examples",
             "main.py --dataset fake --niter 2 --accel --manualSeed 1", folder="dcgan"),
@@ -889,6 +929,14 @@ PROGRAMS = (
             environment={"PYTHONPATH": "detr", "TORCH_HOME": "{data}/torch_home"},
             data={"<put your data dir here>/sim_transfer_cube_scripted": "robot/episodes",
                   "IPython.py": "robot/IPython.py", "dm_control": "robot/dm_control"}),
+    Program("ppo-walker", "a policy's steps, distributions checked in each; 80 updates every 4000",
+            "nikhilbarhate99/PPO-PyTorch", "train.py", seconds=120,
+            data={name: f"walker/{name}" for name in ("gym.py", "roboschool.py")}),
+    Program("decision-transformer", "records as sequences, picked by a mask; ten episodes played after every 300 steps",
+            "kzl/decision-transformer",
+            "experiment.py --env hopper --dataset medium --max_iters 3 --num_steps_per_iter 300 --num_eval_episodes 5",
+            folder="gym", data={"gym/gym.py": "hopper/gym.py", "gym/transformers": "hopper/transformers",
+                                "gym/data/hopper-medium-v2.pkl": "hopper/records.pkl"}),
     # Graphs
     Program("gat", "training on one graph, validates in each step", "pytorch/examples", "main.py --epochs 300",
             folder="gat", data={"gat/cora": "cora"}),

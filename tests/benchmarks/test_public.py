@@ -48,6 +48,18 @@ def test_every_program_has_a_commit_and_data_that_is_made() -> None:
     assert {target.split("/")[0] for program in PROGRAMS for target in program.data.values()} <= made
 
 
+def test_labels_are_those_of_programs() -> None:
+    labels = json.loads((PUBLIC / "labels.json").read_text())
+    assert labels.keys() <= {program.name for program in PROGRAMS}
+    for label in labels.values():
+        assert label.keys() == {"phases", "lines", "note"}
+        for place, (count, phase, why) in label["lines"].items():
+            assert int(place.rsplit(":", 1)[1]) > 0
+            assert count is None or count > 0
+            assert phase
+            assert why
+
+
 @pytest.mark.parametrize("name", ["episodes", "reversals"])
 def test_a_configuration_says_the_same_as_yaml(tmp_path: Path, name: str) -> None:
     yaml = pytest.importorskip("yaml")

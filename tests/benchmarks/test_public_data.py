@@ -179,3 +179,53 @@ def test_labels_of_pictures_are_those_of_their_kind(made: Path) -> None:
     hundred = pickle.loads((made / "cifar-100-python/train").read_bytes())
     assert (max(ten["labels"]), max(hundred["fine_labels"])) == (9, 99)
     assert hundred["data"].shape == (5000, 3072)
+
+
+@pytest.mark.parametrize("made", ["walker"], indirect=True)
+def test_the_game_of_noise_ends_the_program(made: Path) -> None:
+    program = (
+        "import numpy\nimport gym\ngame = gym.make('any')\ngame.reset()\n"
+        "for step in range(gym.STEPS):\n    game.step(numpy.zeros(6))\n"
+        "print(step, flush=True)\ngame.step(numpy.zeros(6))\nprint('not reached')"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=made, capture_output=True, text=True, check=True)
+    assert done.stdout == "11999\n"
+
+
+def test_the_stand_in_for_torchtext_fills_sentences_up(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    data.MAKERS["few_texts"](tmp_path / "few_texts")
+    program = (
+        "import pickle\nfrom torchtext.data import BucketIterator, Dataset\n"
+        "content = pickle.load(open('sentences.pkl', 'rb'))\n"
+        "batches = BucketIterator(Dataset(content['test'], content['vocab']), 16, 'cpu')\n"
+        "lengths = [(max(len(one.src) for one in content['test']) + 2, 8)]\n"
+        "print(len(batches), [tuple(batch.src.shape) for batch in batches][-1:] == lengths)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path / "few_texts", capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "3 True\n"
+
+
+@pytest.mark.parametrize("made", ["small_vae"], indirect=True)
+def test_the_stand_in_for_diffusers_encodes_a_picture_in_an_eighth_of_its_size(made: Path) -> None:
+    pytest.importorskip("torch")
+    program = (
+        "import torch\nfrom diffusers.models import AutoencoderKL\n"
+        "coded = AutoencoderKL.from_pretrained('any').encode(torch.zeros(2, 3, 64, 64)).latent_dist.sample()\n"
+        "print(*coded.shape)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=made, capture_output=True, text=True, check=True)
+    assert done.stdout == "2 4 8 8\n"
+
+
+@pytest.mark.parametrize("made", ["classic_starts"], indirect=True)
+def test_a_start_runs_a_program_without_its_assertions(made: Path) -> None:
+    pytest.importorskip("torch")
+    for start in made.glob("*.py"):
+        compile(start.read_text(), start.name, "exec")
+    (made / "program.py").write_text("import sys\nassert False\nprint(__name__, *sys.argv)")
+    words = [sys.executable, "old_torch.py", "program.py", "one"]
+    done = subprocess.run(words, cwd=made, capture_output=True, text=True, check=True)
+    assert done.stdout == "__main__ program.py one\n"
