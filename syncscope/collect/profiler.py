@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+from syncscope.collect.detaching import detach_at_exit, threads_of_process
 from syncscope.collect.patching import Patches
 
 TEARDOWN = "TEARDOWN_CUPTI"
@@ -109,8 +110,11 @@ class KinetoWindow:
                 # Not before the start: preparing a profile clears the previous one, which would then detach CUPTI.
                 os.environ[TEARDOWN] = "1"
                 self._detaching = True
+            before = threads_of_process()
             with self._own_synchronize():
                 self._profile.stop_trace()
+            if self._detaching:
+                detach_at_exit(self._torch, threads_of_process() - before)
         finally:
             self._patches.restore()
             KinetoWindow.attached = not self._detaching
