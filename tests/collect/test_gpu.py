@@ -408,3 +408,19 @@ def test_work_of_the_host_in_python_has_a_line(tmp_path: Path) -> None:
     (found,) = [one for one in report(tmp_path).findings if one.rule == "OVL303"]
     assert found.site is not None and found.site.function in ("busy", "<module>"), found
     assert found.site.line in (8, 9, 10, 16) and "host work" in found.message
+
+
+def test_a_process_ends_that_calls_nothing_of_the_runtime_after_a_window() -> None:
+    """Kineto detaches CUPTI in a later call, and what C runs at the end waits for the thread that waits for that."""
+    code = """
+import torch
+from syncscope.collect.profiler import KinetoWindow
+ones = torch.ones(8, device="cuda")
+window = KinetoWindow(torch, cpu=True, on_foreign=print)
+window.prepare()
+window.start()
+ones.sum().item()
+window.stop(detach=True)
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
