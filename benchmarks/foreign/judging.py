@@ -50,6 +50,7 @@ SETS = {
         "eighteenth_reading_part2.json"
     ),
     "nineteenth reading: judged before the mends that it led to": Path(__file__).with_name("nineteenth_reading.json"),
+    "twentieth reading: it led to no mends of findings": Path(__file__).with_name("twentieth_reading.json"),
 }
 """The files of judgements by what they are evidence of."""
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import msgspec
 
 from syncscope.report.cards import Card, choose_findings, make_cards
-from syncscope.report.device_time import find_whole, share_of_cause, share_of_idle
+from syncscope.report.device_time import find_whole, share_of_cause, share_of_compute, share_of_idle
 from syncscope.report.first_change import (
     LEADS,
     Change,
@@ -22,9 +22,9 @@ from syncscope.report.first_change import (
     describe_place,
     is_hidden,
 )
-from syncscope.report.impact import Gain, describe_impact, measure_all, measure_gain
+from syncscope.report.impact import HIGH, Gain, describe_impact, measure_all, measure_gain
 from syncscope.report.known_causes import begin_with_cause
-from syncscope.report.no_change import explain_no_change, is_mostly_unknown
+from syncscope.report.no_change import COMPUTES, explain_no_change, is_mostly_unknown
 from syncscope.report.numbers import milliseconds, percent, seconds, span
 from syncscope.report.recorded_part import describe_part
 from syncscope.report.runs import count_waits, holds_collectives_alone, is_counted_only, is_seldom, main_phase, phase_of
@@ -109,7 +109,7 @@ def conclude(report: Report, verdict: Verdict | None = None) -> Conclusion:
     return Conclusion(
         step=step,
         first=None if best is None else describe_change(best, report.traces[trace], with_gain=together is not None),
-        without="" if best is not None else explain_no_change(found, report, trace, all_help=together is not None),
+        without="" if best is not None else explain_no_change(found, report, trace, all_help=_is_known_gain(together)),
         recorded=describe_part(report, trace),
         idle=_describe_idle(report, trace),
         finding=best,
@@ -229,8 +229,11 @@ def _weigh_gain(finding: Finding, traces: Sequence[TraceInfo]) -> float:
 
 
 def _is_known(finding: Finding, traces: Sequence[TraceInfo]) -> bool:
-    saved = measure_gain(finding, traces[finding.trace])
-    return saved is not None and saved.kind in ("known", "likely")
+    return _is_known_gain(measure_gain(finding, traces[finding.trace]))
+
+
+def _is_known_gain(gain: Gain | None) -> bool:
+    return gain is not None and not gain.is_bound
 
 
 def _count_changes(cards: Sequence[Card]) -> int:
@@ -249,13 +252,15 @@ def _can_begin(finding: Finding) -> bool:
 
 
 def _is_guess(best: Finding, info: TraceInfo) -> bool:
-    """Whether what a change saves is known at most, and the trace does not show why the device is idle for longer."""
+    """Whether what a change saves is known at most, and the trace does not show why the device is idle for longer, or
+    that is little on a device that computes nearly all the time."""
     if is_hidden(best):
         return False
     gain = measure_gain(best, info)
     most = 0.0 if gain is None or not gain.step_ms else gain.ms / gain.step_ms
     guessed = not best.rule.startswith(RACES) and (gain is None or gain.kind == "at most")
-    return guessed and is_mostly_unknown(info) and most < share_of_cause("unknown", info)
+    little = gain is not None and most < HIGH and (share_of_compute(info) or 0.0) >= COMPUTES
+    return guessed and (little or (is_mostly_unknown(info) and most < share_of_cause("unknown", info)))
 
 
 def _idlest(traces: Sequence[TraceInfo]) -> int:

@@ -128,7 +128,11 @@ def _savings(report: Report, trace: int) -> Saving | None:
         return None
     whole = "step" if name_whole(report.traces[trace]) == "step" else "trace"
     which = "recorded step" if whole == "step" and report.traces[trace].run is not None else whole
-    lead = f"The {which} without the profiler: as it is, and with each change. Hatched: the time that the change saves."
+    bounds = {row.is_bound for row in rows}
+    saves = "saves at most" if bounds == {True} else "saves, or may save at most" if True in bounds else "saves"
+    lead = (
+        f"The {which} without the profiler: as it is, and with each change. Hatched: the time that the change {saves}."
+    )
     if any(row.low_ms is not None for row in rows):
         lead += f" Thin line: where the {whole} is expected to end."
     figure = draw_savings(rows, step, on_page, first=f"the {whole} as it is")

@@ -45,7 +45,9 @@ def explain_no_change(found: Sequence[Finding], report: Report, trace: int, *, a
     computes, unseen = share_of_compute(info) or 0.0, _list_unchecked(report)
     if computes >= COMPUTES and READS not in unseen:
         busy = f"the device computes for {percent(computes, 1.0)} of the {whole}{_name_longest(info)}"
-        return f"{KERNELS}: {busy}; {nothing} that saves 1 % of it"
+        little = any(finding.saving_high_ms_per_step for finding in found if not finding.saving_below_drift)
+        known = "nothing is known to save" if little else f"{nothing} that saves"
+        return f"{KERNELS}: {busy}; {known} 1 % of it"
     none = f"no change is known to save 1 % of the {whole}" if found else nothing
     idle = share_of_idle(info) or 0.0
     of = "it" if found else f"the {whole}"

@@ -151,6 +151,23 @@ def test_a_device_that_computes_all_the_time_leads_to_its_kernels() -> None:
     assert lines(READ, overlap=busy)["first"].startswith("train.py:42")
 
 
+def test_a_small_bound_does_not_come_before_the_kernels_of_a_device_that_computes_all_the_time() -> None:
+    overlap = sample.trace_info().overlap
+    assert overlap is not None
+    busy = msgspec.structs.replace(overlap, device_busy_ms=5.9, compute_ms=5.94, idle_ms=0.1)
+    small = changed(**{**RANGE, "saving_high_ms_per_step": 0.2})
+    kernels = "look at the kernels: the device computes for 100 % of the step; nothing is known to save 1 % of it"
+    assert lines(small, overlap=busy)["first"] == kernels
+    assert lines(small)["first"].startswith("train.py:42")
+    assert lines(changed(**RANGE), overlap=busy)["first"].startswith("train.py:42"), "it may save 30 %"
+    found = [small, msgspec.structs.replace(small, fingerprint="2")]
+    report = sample.report([msgspec.structs.replace(sample.trace_info(), overlap=busy)], found)
+    bounds = {"saving_all_low_ms_per_step": 0.0, "saving_all_high_ms_per_step": 0.4}
+    both = conclude(msgspec.structs.replace(report, saving_all_ms_per_step=None, **bounds))
+    assert (both.change, both.finding) == (kernels, None)
+    assert both.step == "5.1 ms; what both changes save is not known: at most 7.8 % of it"
+
+
 def test_what_most_idle_time_asks_for_is_said_also_where_its_saving_is_not_known() -> None:
     overlap = sample.trace_info().overlap
     assert overlap is not None

@@ -102,3 +102,14 @@ def test_the_first_change_leads_to_no_card_that_says_nothing_of_it() -> None:
     info = msgspec.structs.replace(trace_info(), replay=msgspec.structs.replace(REPLAY, asked=(asked,)))
     page = msgspec.json.decode(data_block(render(report([info], [idle]))))["page"]
     assert (page["change"]["place"], page["first"]) == ("data loading", None)
+
+
+def test_the_bars_say_where_only_the_most_that_a_change_saves_is_known() -> None:
+    known = msgspec.structs.replace(finding("SYN102", "scalar-read", 42, "loss.item()"), saving_ms_per_step=0.5)
+    bound = msgspec.structs.replace(
+        known, fingerprint="bound", site=None, saving_ms_per_step=None, saving_low_ms_per_step=0.0,
+        saving_high_ms_per_step=1.5,
+    )  # fmt: skip
+    assert "Hatched: the time that the change saves." in render(report(found=(known,)))
+    assert "Hatched: the time that the change saves, or may save at most." in render(report(found=(known, bound)))
+    assert "Hatched: the time that the change saves at most." in render(report(found=(bound,)))

@@ -42,6 +42,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     said: str
     fingerprint: str | None
     """Of the finding whose card says how; ``None`` for all changes together."""
+    is_bound: bool = False
+    """Whether ``saved_ms`` is only the most that it may be."""
 
 
 def find_savings(report: Report, trace: int) -> tuple[Row, ...]:
@@ -90,6 +92,7 @@ def _row(name: str, gain: Gain, fingerprint: str | None) -> Row:
         low_ms=gain.low,
         high_ms=gain.high,
         said=bound if gain.is_bound else amount,
+        is_bound=gain.is_bound,
         fingerprint=fingerprint,
     )
 
