@@ -154,15 +154,12 @@ class Account:
         """So many times the prices measured in a loop are paid in the program."""
         self.pass_coldness = 0.0
         """The same of calls that pass; 0 where none was timed: as many as of waits."""
-        self.most_seen_ns = self._most_seen()
-        """What is taken of one wait at most: one that was disturbed tells nothing of the others."""
         self._price()
 
     def _correct_prices(self, warnings: int) -> None:
         seen = self.seen_ns / (warnings * self.measured.seen)
         weight = 1 - (1 - MEMORY) ** warnings
         self.coldness = max(1.0, self.coldness + weight * (seen - self.coldness))
-        self.most_seen_ns = self._most_seen()
         self._price()
 
     def _price(self) -> None:
@@ -170,9 +167,8 @@ class Account:
         """What counting costs in the midst of the program."""
         self.copied_ns = 2 * self.measured.passed * self.coldness
         """What the wrapper of a copy takes beside its warning: it is as cold as that."""
-
-    def _most_seen(self) -> int:
-        return int(min(COLDEST, DISTURBED * self.coldness) * self.measured.seen)
+        self.most_seen_ns = int(min(COLDEST, DISTURBED * self.coldness) * self.measured.seen)
+        """What is taken of one wait at most: one that was disturbed tells nothing of the others."""
 
     def book_once(self, took_ns: int) -> int:
         """The first wait of a place took so long to count, or one far from the user's line. Returns what of it tells of
