@@ -370,7 +370,7 @@ class PhaseTally(Weights):
     def _mend(self, steps: int) -> None:
         """So many ``steps`` are over, and were counted. Where counting stopped in one of them, hardly anything was
         missed behind that: it was the last wait that came to cost too much, or the next phase began."""
-        if not self.since <= self._cut_step < self.since + steps or self._cut_parts.take(self.block_ns) is None:
+        if self._cut_step >= self.since + steps or self._cut_parts.take(self.block_ns) is None:
             return
         self.parts -= 1
         for place in self.places:
@@ -405,7 +405,8 @@ class PhaseTally(Weights):
             self._at_first = counted
             self._before_ns = self.block_ns
         if counted:
-            self._mend(counted)
+            if self._cut_step >= self.since:
+                self._mend(counted)
             self.cuts = 0
         elif steps and self.told_at_begin and self.sampling.on and self.lasting_step is None and self.tail is None:
             self._cut(self.since)  # counting stopped in it or behind it, in another phase
