@@ -159,8 +159,10 @@ class Sampling:
         """Of the steps since all of them are counted."""
         self._calm_blocks = 0
         """Blocks in a row whose waits are rare."""
-        self._planned: tuple[bool, int, bool] | None = None
-        """What comes after the last step of a stay, while that is under way: ``on``, ``left`` and ``_next_on``."""
+        self.counts_last = False
+        """Whether the last step of a stay is being counted."""
+        self._planned = (False, 0, False)
+        """What comes after it: ``on``, ``left`` and ``_next_on``."""
         self._last_ns = 0.0
         """What counting such a step costs, on average; 0 where none was counted."""
 
@@ -214,28 +216,23 @@ class Sampling:
     def count_last(self, left: int, steps: int = 1) -> None:
         """Count the ``steps`` that begin now, and after them ``left`` more of those that are planned."""
         self._planned = self.on, left, self._next_on
-        self.on, self.left = True, steps
-
-    @property
-    def counts_last(self) -> bool:
-        """Whether the last step of a stay is being counted."""
-        return self._planned is not None
+        self.on, self.left, self.counts_last = True, steps, True
 
     def end_last(self, cost_ns: float) -> None:
         """The last step of a stay is over. Counting it cost so much, 0 where it was not counted."""
         if cost_ns:
             self._last_ns += (cost_ns - self._last_ns) * (MEMORY if self._last_ns else 1)
-        if self._planned is not None:
+        if self.counts_last:
             self.on, self.left, self._next_on = self._planned
-            self._planned = None
+            self.counts_last = False
 
     def count_this(self) -> None:
         """Count the step that is under way."""
-        self.on, self.left, self._next_on, self._planned = True, 1, False, None
+        self.on, self.left, self._next_on, self.counts_last = True, 1, False, False
 
     def postpone(self, steps: int) -> None:
         """Do not count this block, but the one after ``steps``."""
-        self.on, self.left, self._next_on, self._planned = False, max(steps, 1), True, None
+        self.on, self.left, self._next_on, self.counts_last = False, max(steps, 1), True, False
 
     @property
     def run_ns(self) -> float:
