@@ -204,7 +204,8 @@ def _prefer_known(told: Sequence[Finding], traces: Sequence[TraceInfo]) -> Findi
 
 def _prefer_longest_phase(best: Finding, found: Sequence[Finding], traces: Sequence[TraceInfo]) -> Finding:
     """The ``best``, or where that is of a phase that takes far less of the run than the longest, the first of that
-    phase whose gain is told, too; but what is known to save far more of the run stays the first."""
+    phase whose gain is told, too; but what is known to save far more of the run stays the first. Where no gain is told
+    of that phase, it is the wait that holds the host for far more of the run than the ``best`` saves."""
     mine, run = phase_of(best, traces), traces[best.trace].run
     longest = max(run.phases, key=lambda phase: phase.share, default=None) if run is not None else None
     if best.rule.startswith(RACES) or mine is None or longest is None or longest.share < MOSTLY:
@@ -212,14 +213,18 @@ def _prefer_longest_phase(best: Finding, found: Sequence[Finding], traces: Seque
     if longest.share < FAR * mine.share:
         return best
     told = describe_impact(best, traces[best.trace]).level in TOLD
-    levels = TOLD if told else ("unknown",)
-    own = (
+    own = [
         one
         for one in found
         if phase_of(one, traces) == longest and _can_begin(one) and not one.asks_for_more
-        and describe_impact(one, traces[one.trace]).level in levels and not is_seldom(one, traces)
-    )  # fmt: skip
-    other = next(own, best)
+        and not is_seldom(one, traces)
+    ]  # fmt: skip
+    levels = TOLD if told else ("unknown",)
+    other = next((one for one in own if describe_impact(one, traces[one.trace]).level in levels), None)
+    if other is None:
+        held = [one for one in own if one.run_stall_ms_per_step is not None]
+        most = max(held, key=lambda one: _most_of_run(one, traces), default=best)
+        return most if _most_of_run(most, traces) > FAR * _most_of_run(best, traces) else best
     far_more = _is_known(best, traces) and _weigh_gain(best, traces) > FAR * _weigh_gain(other, traces)
     return best if far_more else other
 
@@ -253,8 +258,9 @@ def _can_begin(finding: Finding) -> bool:
 
 def _is_guess(best: Finding, info: TraceInfo) -> bool:
     """Whether what a change saves is known at most, and the trace does not show why the device is idle for longer, or
-    that is little on a device that computes nearly all the time."""
-    if is_hidden(best):
+    that is little on a device that computes nearly all the time. A wait that holds the host for long is no guess."""
+    held, step_ms = best.run_stall_ms_per_step, find_step_of_run(best, info)
+    if is_hidden(best) or (held is not None and step_ms and held >= HIGH * step_ms):
         return False
     gain = measure_gain(best, info)
     most = 0.0 if gain is None or not gain.step_ms else gain.ms / gain.step_ms

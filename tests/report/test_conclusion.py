@@ -405,6 +405,24 @@ def test_a_phase_of_small_share_does_not_come_before_the_longest_one_unless_it_i
     assert conclude(sample_run.report(infos, found), failing).change.startswith("train.py:77")
 
 
+@pytest.mark.parametrize(("held_ms", "first"), [(24.0, "train.py:42"), (2.0, "train.py:77"), (None, "train.py:77")])
+def test_a_wait_that_holds_the_longest_phase_for_long_comes_before_a_bound_of_a_small_one(
+    held_ms: float | None, first: str
+) -> None:
+    """What it saves is not known, as where recorded steps are not like the others. Of a step of training it
+    takes a quarter; evaluate takes 5 % of the run, and what all of it would save is not much more than that."""
+    at = Site(file="train.py", line=77, function="estimate_loss", expression="model(x)")
+    bound = changed(
+        site=at, fingerprint="aside", phase="evaluate", trace=1, **{**RANGE, "saving_high_ms_per_step": 2.0}
+    )
+    unknown = {**RANGE, "saving_high_ms_per_step": None, "saving_low_ms_per_step": None}
+    read = sample_run.rate(changed(**unknown), 1.0, 412, run_stall_ms_per_step=held_ms)
+    evaluate, train = (sample_run.phases()[number] for number in (sample_run.EVALUATE, sample_run.TRAIN))
+    phases = (train, msgspec.structs.replace(evaluate, share=0.05, recorded=True))
+    infos = [sample_run.info(phase=one.name, run=sample_run.run(phases=phases)) for one in phases]
+    assert conclude(sample_run.report(infos, [bound, read])).change.startswith(first)
+
+
 def test_where_there_is_nothing_else_it_promises_no_shorter_step() -> None:
     said = lines(UNNAMED)
     assert said["first"] == "host work: Nothing names the work: mark the parts"
