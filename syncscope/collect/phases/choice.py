@@ -30,7 +30,7 @@ ROLLS = 8
 """Calls from one place in a loop around the training's, without a step of the training between them: a policy acts
 there, and is trained every so many of its steps."""
 
-GENERATING = frozenset(("generate", "generation", "sample", "sampling", "decode", "beam"))
+GENERATING = frozenset(("generate", "generation", "sample", "sampling", "decode", "beam", "translate"))
 """Words in the names of functions that generate."""
 
 EVALUATING = frozenset(("test", "testing", "eval", "evaluate", "evaluation", "inference", "val", "valid", "validate",

@@ -84,6 +84,27 @@ def test_generation_that_calls_the_model_before_its_loop_counts_texts(run: Any) 
     assert run.steps == {"generate": 4}
 
 
+def test_a_translation_counts_sentences(run: Any) -> None:
+    """One function encodes the sentence, another one decodes each word."""
+    encoder, decoder = model().eval(), model().eval()
+
+    def encode() -> None:
+        encoder(X)
+
+    def decode() -> None:
+        decoder(X)
+
+    @torch.no_grad()
+    def translate_sentence() -> None:
+        encode()
+        for _ in range(2):
+            decode()
+
+    for _ in range(20):
+        translate_sentence()
+    assert run.steps == {"generate": 20}
+
+
 def test_a_network_unrolled_over_time_counts_batches(run: Any) -> None:
     cell = torch.nn.Linear(2, 2).eval()
 
