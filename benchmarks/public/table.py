@@ -353,7 +353,8 @@ PROGRAMS = (
     Program("nano-llama31", "20 steps of training, then generation: a word is checked to be the last one in each step",
             "karpathy/nano-llama31",
             "llama31.py --ckpt_dir {data}/small_llama/model --tokenizer_path {data}/small_llama/model/tokenizer.model"
-            " --max_seq_len 1024 --max_gen_len 1000 --max_batch_size 4", data={"tinystories": "small_llama/stories"}),
+            " --max_seq_len 1024 --max_gen_len 1000 --max_batch_size 4", data={"tinystories": "small_llama/stories"},
+            seconds=300),
     Program("transformer", "translation: masks pick the loss's numbers and figures; evaluations, the best saved",
             "jadore801120/attention-is-all-you-need-pytorch", ATTENTION, data={"torchtext": "few_texts/torchtext"}),
     Program("transformer-translate", "translation, no optimizer: a beam of five, asked each step if all have ended",
