@@ -109,18 +109,51 @@ ANEW = frozenset({
 })  # fmt: skip
 """Functions of torch that make a tensor from numbers alone, and methods that draw one."""
 
+FILLS = frozenset({"bernoulli_", "exponential_", "fill_", "normal_", "random_", "uniform_", "zero_"})
+"""Methods that give each element a new value: what ``torch.FloatTensor(4)`` held before does not matter."""
+
+KEEPS = frozenset({
+    "bool", "double", "expand", "flatten", "float", "half", "int", "long", "permute", "repeat", "requires_grad_",
+    "reshape", "squeeze", "t", "transpose", "unsqueeze", "view",
+})  # fmt: skip
+"""Methods that a device carries out as well, of a tensor that is new all the same."""
+
 
 def moves_new_tensor(expression: str | None) -> bool:
     """Whether an expression makes a tensor and moves it at once: ``torch.randn(4).to(device)``."""
-    tree = parse_expression(expression)
-    moves = isinstance(tree, ast.Call) and isinstance(tree.func, ast.Attribute) and tree.func.attr in ("to", "cuda")
-    made = tree.func.value if moves and isinstance(tree, ast.Call) and isinstance(tree.func, ast.Attribute) else None
-    if not isinstance(made, ast.Call) or not isinstance(made.func, ast.Attribute) or made.func.attr not in ANEW:
+    moved = _called_on(parse_expression(expression), frozenset({"to", "cuda"}))
+    made = _made_before(moved) if moved is not None else None
+    if not isinstance(made, ast.Call) or not isinstance(made.func, ast.Attribute):
+        return False
+    if made.func.attr in FILLS:
+        of = made.func.value.func if isinstance(made.func.value, ast.Call) else None
+        return of is not None and bool(_OLD_CONSTRUCTOR.fullmatch(_dotted_name(of)))
+    if made.func.attr not in ANEW:
         return False
     draws = made.func.attr in ("sample", "rsample")
     return draws == isinstance(made.func.value, ast.Call) and (
         draws or _dotted_name(made.func) == f"torch.{made.func.attr}"
     )
+
+
+_OLD_CONSTRUCTOR = re.compile(r"torch\.[A-Z][A-Za-z]*Tensor")
+
+
+def _called_on(tree: ast.expr | None, methods: frozenset[str]) -> ast.expr | None:
+    """What one of the ``methods`` is called on; ``None`` where the expression calls none of them."""
+    if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Attribute) and tree.func.attr in methods:
+        return tree.func.value
+    return None
+
+
+def _made_before(tree: ast.expr) -> ast.expr:
+    """The first call of ``torch.eye(3).repeat(2, 1)`` or ``torch.ones(3) * -1``."""
+    inner: ast.expr | None = tree
+    while inner is not None:
+        tree = inner
+        scaled = isinstance(tree, ast.BinOp) and isinstance(tree.right, (ast.Constant, ast.UnaryOp))
+        inner = tree.left if isinstance(tree, ast.BinOp) and scaled else _called_on(tree, KEEPS)
+    return tree
 
 
 def _dotted_name(tree: ast.expr) -> str:

@@ -235,6 +235,16 @@ def test_an_index_of_the_host_that_is_copied_often_is_to_be_moved_once():
     assert "Keep the index" in found.fix
 
 
+def test_many_tables_that_are_made_and_moved_at_once_are_to_be_made_on_the_device():
+    builder = TraceBuilder().recording(0, 1000)
+    for number in range(8):
+        waiting(builder, 10 + 100 * number, "aten::to", "aten::copy_", copy="HtoD", memory="pageable", size=80)
+        builder.warning(100 + 100 * number, line(9, "torch.FloatTensor(n, classes).zero_().to(device)"))
+    assert {found.fix.split(",")[0] for found in findings(builder, "CPY203", "SYN101", "CPY201")} == {
+        "Make it on the device"
+    }
+
+
 def test_a_gradient_that_backward_takes_to_the_host_is_to_stay_where_the_tensor_should_be():
     builder = TraceBuilder().step(0, 1000)
     backward = ("autograd::engine::evaluate_function: ToCopyBackward0", "ToCopyBackward0")
