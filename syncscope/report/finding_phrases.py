@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from syncscope.report.numbers import milliseconds, percent
+from syncscope.report.numbers import between, milliseconds, percent
 from syncscope.report.run_phrases import describe_frequency
-from syncscope.report.worth_phrases import describe_saving, find_step_of_run
+from syncscope.report.worth_phrases import describe_saving, find_step_of_run, is_firm, range_of_run
 from syncscope.schema.findings import BETWEEN_RANKS, COMPILED, COUNTED, PACED, Finding, Frame
 from syncscope.schema.report import TraceInfo
 
@@ -158,7 +158,11 @@ def _cost_of_run(finding: Finding, info: TraceInfo, with_saving: bool) -> list[s
     if stall is not None and (not step_ms or stall <= step_ms):  # else it is an estimate that cannot be
         facts.append((turn, f"{_label_stall(finding)} {of_run(stall)}"))
     if saving is not None and with_saving:
-        facts.append((turn, f"saves {of_run(saving)}"))
+        limits = range_of_run(finding)
+        if limits is None or is_firm(saving, *limits, step_ms, info):
+            facts.append((turn, f"saves {of_run(saving)}"))
+        else:
+            facts.append((turn, f"saves about {of_run(saving)}, {between(*limits)}"))
     unseen = finding.stall_ms_per_step if stall is None else None
     facts += [("a recorded step", text) for text in _recorded(finding, info, unseen, of="")]
     if saving is None and with_saving:

@@ -8,7 +8,7 @@ import msgspec
 
 from syncscope.report.numbers import between, milliseconds, percent
 from syncscope.report.runs import main_phase
-from syncscope.report.worth_phrases import LOW, find_step_ms, find_step_of_run, is_doubted
+from syncscope.report.worth_phrases import LOW, find_step_ms, find_step_of_run, is_firm, range_of_run
 from syncscope.schema.findings import NOTHING, OF_BOUND, RACES, Finding
 from syncscope.schema.report import Report, TraceInfo
 
@@ -50,9 +50,16 @@ class Gain(msgspec.Struct, frozen=True, kw_only=True):
 def measure_gain(finding: Finding, info: TraceInfo) -> Gain | None:
     """What fixing a finding saves, as far as it is known; ``None`` unknown."""
     if finding.run_saving_ms_per_step is not None:
-        known: Literal["known", "likely"] = "likely" if is_doubted(info) else "known"
-        return Gain(ms=finding.run_saving_ms_per_step, kind=known, step_ms=find_step_of_run(finding, info))
+        ms, (low, high) = finding.run_saving_ms_per_step, range_of_run(finding) or (None, None)
+        step_ms = find_step_of_run(finding, info)
+        return Gain(ms=ms, low=low, high=high, kind=_kind(ms, low, high, step_ms, info), step_ms=step_ms)
     return measure_recorded_gain(finding, info)
+
+
+def _kind(
+    ms: float, low: float | None, high: float | None, step_ms: float | None, info: TraceInfo
+) -> Literal["known", "likely"]:
+    return "known" if is_firm(ms, low, high, step_ms, info) else "likely"
 
 
 def measure_recorded_gain(finding: Finding, info: TraceInfo) -> Gain | None:
@@ -69,7 +76,7 @@ def _gain(
     """A saving of the recorded step, as far as it is known."""
     step_ms = find_step_ms(info)
     if ms is not None:
-        return Gain(ms=ms, low=low, high=high, kind="likely" if is_doubted(info) else "known", step_ms=step_ms)
+        return Gain(ms=ms, low=low, high=high, kind=_kind(ms, low, high, step_ms, info), step_ms=step_ms)
     if low is None or high is None:
         return None
     if likely is not None and (likely >= NOTHING or high < NOTHING):

@@ -17,6 +17,10 @@ LOW = 0.01
 
 NO_SHORTER = "nothing: the step gets no shorter"
 
+WIDE, PART = 0.1, 0.5
+"""A saving is told with its range where that is wider than this share of the step, and begins below this part of the
+saving: where one of five steps has most of it, say."""
+
 MISSES = 0.1
 """Share of the recorded step by which a replay that is longer is of no step of it."""
 
@@ -49,9 +53,11 @@ def describe_all(report: Report, step: str) -> list[str]:
     which more than a bound is known, and the most with the others: ``saves 0.3 ms (2 %) a step, at most 3 ms (20 %)
     with those of which only a bound is known``."""
     info = report.traces[0] if len(report.traces) == 1 else None
-    step_ms, ms = find_step_ms(info) if info else None, _if_firm(report.saving_all_ms_per_step, info)
+    step_ms, ms = find_step_ms(info) if info else None, report.saving_all_ms_per_step
     low, most = report.saving_all_low_ms_per_step, report.saving_all_high_ms_per_step
     likely, high = report.likely_saving_all_ms_per_step, report.likely_saving_all_high_ms_per_step
+    if ms is not None and not is_firm(ms, low, most if high is None else high, step_ms, info):
+        ms, likely = None, ms
     if _is_nothing(most):
         return [f"saves {NO_SHORTER}"]
     bounded = high is not None and most is not None and milliseconds(most) != milliseconds(high)
@@ -115,10 +121,15 @@ def outlasts_recorded(info: TraceInfo) -> bool:
 def _amounts(finding: Finding, info: TraceInfo | None) -> list[str]:
     if finding.saving_below_drift and not _is_nothing(finding.saving_high_ms_per_step):
         return [UNTOLD]
-    return _format(
-        _if_firm(finding.saving_ms_per_step, info), finding.saving_low_ms_per_step, finding.saving_high_ms_per_step,
-        finding.likely_saving_ms_per_step, find_step_ms(info) if info else None,
-    )  # fmt: skip
+    return _describe_amount(finding, info)
+
+
+def _describe_amount(worth: Finding | IdleCause, info: TraceInfo | None) -> list[str]:
+    ms, low, high = worth.saving_ms_per_step, worth.saving_low_ms_per_step, worth.saving_high_ms_per_step
+    likely, step_ms = worth.likely_saving_ms_per_step, find_step_ms(info) if info else None
+    if ms is not None and not is_firm(ms, low, high, step_ms, info):
+        ms, likely = None, ms
+    return _format(ms, low, high, likely, step_ms)
 
 
 def _format(
@@ -141,9 +152,21 @@ def is_doubted(info: TraceInfo | None) -> bool:
     return info is not None and info.replay is not None and bool(info.replay.doubt)
 
 
-def _if_firm(ms: float | None, info: TraceInfo | None) -> float | None:
-    """A saving that can be told without its range, else ``None``."""
-    return None if is_doubted(info) else ms
+def is_firm(ms: float, low: float | None, high: float | None, step_ms: float | None, info: TraceInfo | None) -> bool:
+    """Whether a saving of a step can be told without its range."""
+    if is_doubted(info):
+        return False
+    return low is None or high is None or not step_ms or high - low <= WIDE * step_ms or low >= PART * ms
+
+
+def range_of_run(finding: Finding) -> tuple[float, float] | None:
+    """What a finding saves at least and at most in ms a step of the run, where the saving of the recorded step has a
+    range."""
+    of_run, low, high = finding.run_saving_ms_per_step, finding.saving_low_ms_per_step, finding.saving_high_ms_per_step
+    ms = finding.saving_ms_per_step if finding.saving_ms_per_step is not None else finding.likely_saving_ms_per_step
+    if of_run is None or low is None or high is None or not ms:
+        return None
+    return low * of_run / ms, high * of_run / ms
 
 
 def _is_nothing(ms: float | None) -> bool:
@@ -163,11 +186,7 @@ def _describe_cause(cause: IdleCause, finding: Finding, report: Report) -> str |
     if cause.covered_by:
         names = _name_findings(cause.covered_by, finding, report.findings)
         return f"{cause.cause}: {milliseconds(cause.ms_per_step)}, {names}"
-    info = report.traces[finding.trace]
-    amounts = _format(
-        _if_firm(cause.saving_ms_per_step, info), cause.saving_low_ms_per_step, cause.saving_high_ms_per_step,
-        cause.likely_saving_ms_per_step, find_step_ms(info),
-    )  # fmt: skip
+    amounts = _describe_amount(cause, report.traces[finding.trace])
     nothing = cause.saving_high_ms_per_step if cause.saving_ms_per_step is None else cause.saving_ms_per_step
     return f"{cause.cause}: saves {amounts[0]}" if amounts and not _is_nothing(nothing) else None
 

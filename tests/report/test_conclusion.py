@@ -447,9 +447,9 @@ def test_what_all_changes_save_of_the_recorded_step_is_told_beside_what_the_firs
         saving_all_high_ms_per_step=0.7,
     )  # fmt: skip
     said = dict(conclude(known).lines)["step"]
-    assert said.endswith("−3.1 %, with the first change; −12 % of the recorded step with both")
+    assert said.endswith("−3.1 % (2.4 to 3.7 %), with the first change; −12 % of the recorded step with both")
     little = msgspec.structs.replace(known, saving_all_ms_per_step=0.1)
-    assert dict(conclude(little).lines)["step"].endswith("−3.1 %, with the first change")
+    assert dict(conclude(little).lines)["step"].endswith("−3.1 % (2.4 to 3.7 %), with the first change")
 
 
 def test_another_cause_of_the_same_idle_time_comes_first_where_what_it_saves_is_known() -> None:

@@ -14,19 +14,24 @@ READ = sample.findings()[0]
 INFO = sample.trace_info()
 
 
+NARROW = {"saving_low_ms_per_step": 0.0, "saving_high_ms_per_step": 0.5}
+
+
 @pytest.mark.parametrize(
     ("fields", "level", "words", "amount"),
     [
-        ({"saving_ms_per_step": 0.51}, "high", "saves 10 %", "0.51 ms"),
-        ({"saving_ms_per_step": 0.1326}, "medium", "saves 2.6 %", "0.133 ms"),
+        ({"saving_ms_per_step": 0.51, **NARROW}, "high", "saves 10 %", "0.51 ms"),
+        ({"saving_ms_per_step": 0.1326, **NARROW}, "medium", "saves 2.6 %", "0.133 ms"),
+        ({"saving_ms_per_step": 0.51}, "high", "saves about 10 %", "0.51 ms, 0 to 1.53 ms"),
+        ({"saving_ms_per_step": 0.51, "saving_low_ms_per_step": 0.3}, "high", "saves 10 %", "0.51 ms"),
         ({"saving_ms_per_step": 0.04, "saving_below_drift": True}, "low", "saves under 1 %", None),
-        ({"saving_ms_per_step": 0.04}, "low", "saves under 1 %", "40 µs"),
+        ({"saving_ms_per_step": 0.04, **NARROW}, "low", "saves under 1 %", "40 µs"),
         ({"saving_ms_per_step": 0.0, "saving_high_ms_per_step": 0.0}, "low", "saves nothing", None),
         ({"likely_saving_ms_per_step": 0.51}, "high", "saves about 10 %", "0.51 ms, 0 to 1.53 ms"),
         ({}, "high", "saves at most 30 %", "1.53 ms"),
         ({"saving_low_ms_per_step": 0.2}, "high", "saves up to 30 %", "0.2 to 1.53 ms"),
         ({"saving_high_ms_per_step": None}, "unknown", "saving not known", None),
-        ({"saving_ms_per_step": 0.51, "run_per_step": 0.1}, "high", "saves 10 %", "0.51 ms a recorded step"),
+        ({"saving_ms_per_step": 0.51, "run_per_step": 0.1, **NARROW}, "high", "saves 10 %", "0.51 ms a recorded step"),
         ({"rule": "HAZ401"}, "wrong", "results may be wrong", None),
     ],
 )
@@ -43,6 +48,16 @@ def test_of_a_counted_run_it_says_which_step_is_saved() -> None:
     of_run = msgspec.structs.replace(of_windows, run_saving_ms_per_step=2.0)
     said = [describe_impact(one, sample_run.info()).amount for one in (of_windows, of_run)]
     assert said == ["0.51 ms a recorded step", "2 ms a step of the run"]
+
+
+def test_over_the_run_a_saving_has_the_range_of_that_of_the_recorded_step() -> None:
+    """One of five steps has all of it: of a step of 98.1 ms 12 are saved, or nothing, or 31."""
+    of_run = msgspec.structs.replace(
+        READ, phase="train", saving_ms_per_step=10.0, saving_low_ms_per_step=0.0, saving_high_ms_per_step=26.0,
+        run_saving_ms_per_step=12.0,
+    )  # fmt: skip
+    impact = describe_impact(of_run, sample_run.info())
+    assert (impact.words, impact.amount) == ("saves about 12 %", "12 ms, 0 to 31.2 ms a step of the run")
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,14 @@ AT_MOST = "at most 2.04 ms (40 %)"
     ("fields", "says"),
     [
         ({}, "about 0.51 ms (10 %; 0.1 to 0.8 ms) a step, AT_MOST with those of which only a bound is known"),
-        ({"saving_all_ms_per_step": 0.51}, "0.51 ms (10 %) a step, AT_MOST with those of which only a bound is known"),
+        (
+            {"saving_all_ms_per_step": 0.51},
+            "about 0.51 ms (10 %; 0.1 to 0.8 ms) a step, AT_MOST with those of which only a bound is known",
+        ),
+        (
+            {"saving_all_ms_per_step": 0.51, "saving_all_low_ms_per_step": 0.3},
+            "0.51 ms (10 %) a step, AT_MOST with those of which only a bound is known",
+        ),
         ({"saving_all_high_ms_per_step": 0.8}, "about 0.51 ms (10 %; 0.1 to 0.8 ms) a step"),
         ({"likely_saving_all_high_ms_per_step": None}, "about 0.51 ms (10 %; 0.1 to 2.04 ms) a step"),
         ({"likely_saving_all_ms_per_step": 0.0, "saving_all_low_ms_per_step": 0.0}, "AT_MOST a step"),
