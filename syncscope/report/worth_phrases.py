@@ -87,7 +87,11 @@ def answer_asked(info: TraceInfo) -> Iterator[str]:
         saving = asked.saving_ms_per_step
         if saving is not None and bare and saving >= LEAST_ASKED * bare:
             change = asked.question[:1].upper() + asked.question[1:]
-            yield f"{change} would save {milliseconds(saving)} a {step} ({percent(saving, bare)})."
+            low, high = asked.saving_low_ms_per_step, asked.saving_high_ms_per_step
+            amount = milliseconds(saving)
+            if low is not None and high is not None and not is_firm(saving, low, high, bare, info):
+                amount = f"about {amount}, {between(low, high)},"
+            yield f"{change} would save {amount} a {step} ({percent(saving, bare)})."
 
 
 def describe_causes(finding: Finding, report: Report) -> list[str]:

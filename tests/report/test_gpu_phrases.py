@@ -72,11 +72,13 @@ def test_what_a_change_of_the_loader_saves_is_said_where_it_is_something() -> No
         saving_high_ms_per_step=0.5,
     )
     little = Asked(question="pinned and prefetched batches", saving_ms_per_step=0.001)
+    wide = msgspec.structs.replace(asked, question="four more workers", saving_low_ms_per_step=0.0)
     (info,) = found.traces
     steps = msgspec.structs.replace(info.steps, bare_ms=1.0)
-    info = msgspec.structs.replace(info, steps=steps, replay=Replay(misfit=0.0, asked=(asked, little)))
+    info = msgspec.structs.replace(info, steps=steps, replay=Replay(misfit=0.0, asked=(asked, little, wide)))
     found = msgspec.structs.replace(found, traces=(info,))
     details = write_details(found, 0)
+    assert "Four more workers would save about 0.4 ms, 0 to 0.5 ms, a step (40 %)." in details
     assert "Two more workers would save 0.4 ms a step (40 %)." in details
     assert not any("prefetched" in text for text in details)
     assert "Two more workers would save 0.4 ms a step (40 %)." in " ".join(to_text(found).split())
