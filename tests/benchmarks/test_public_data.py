@@ -15,6 +15,12 @@ import pytest
 from benchmarks.public import data
 
 
+def printed_in(folder: Path, *words: str) -> str:
+    """What Python prints that runs ``words`` in ``folder``."""
+    done = subprocess.run([sys.executable, *words], cwd=folder, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
 @pytest.fixture
 def made(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     folder = tmp_path / request.param
@@ -106,8 +112,7 @@ def test_the_stand_in_for_keras_keeps_figures(made: Path) -> None:
         "for epoch in (0, 1):\n    kept.on_epoch_end(epoch, {'loss': epoch})\n"
         "print(history.history)\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], cwd=made, capture_output=True, text=True, check=True)
-    assert done.stdout == "{'loss': [0, 1]}\n"
+    assert printed_in(made, "-c", program) == "{'loss': [0, 1]}\n"
 
 
 def test_the_stand_in_for_torchaudio_reads_what_was_written(tmp_path: Path) -> None:
@@ -115,10 +120,7 @@ def test_the_stand_in_for_torchaudio_reads_what_was_written(tmp_path: Path) -> N
     for name in ("utterances", "wave_reader"):
         data.MAKERS[name](tmp_path / name)
     program = "import torchaudio; samples, rate = torchaudio.load('../utterances/0.wav'); print(*samples.shape, rate)"
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=tmp_path / "wave_reader", capture_output=True, text=True, check=True
-    )
-    assert done.stdout == "1 20480 22050\n"
+    assert printed_in(tmp_path / "wave_reader", "-c", program) == "1 20480 22050\n"
 
 
 @pytest.mark.parametrize("made", ["tongues"], indirect=True)
@@ -145,8 +147,7 @@ def test_the_stand_in_for_mxnet_reads_the_pairs_of_faces(made: Path) -> None:
         "picture = ndarray.transpose(mxnet.image.imdecode(pairs[0]), axes=(2, 0, 1))\n"
         "print(*picture.shape, (ndarray.flip(data=picture, axis=2).asnumpy()[..., 0] == picture[..., -1]).all())\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], cwd=made, capture_output=True, text=True, check=True)
-    assert done.stdout == "3 112 112 True\n"
+    assert printed_in(made, "-c", program) == "3 112 112 True\n"
 
 
 def test_a_robot_has_a_picture_for_each_move(tmp_path: Path) -> None:
@@ -162,8 +163,7 @@ def test_the_stand_in_for_datasets_gives_texts_by_name_and_by_number(made: Path)
         "from datasets import load_dataset\ntexts = load_dataset('wikitext', 'raw', split='train')\n"
         "print(texts['text'] == texts['sentence'], texts['text'][3] == texts[3]['text'], len(texts))"
     )
-    done = subprocess.run([sys.executable, "-c", program], cwd=made, capture_output=True, text=True, check=True)
-    assert done.stdout == "True True 60\n"
+    assert printed_in(made, "-c", program) == "True True 60\n"
 
 
 @pytest.mark.parametrize("made", ["mixtures"], indirect=True)
@@ -188,8 +188,7 @@ def test_the_game_of_noise_ends_the_program(made: Path) -> None:
         "for step in range(gym.STEPS):\n    game.step(numpy.zeros(6))\n"
         "print(step, flush=True)\ngame.step(numpy.zeros(6))\nprint('not reached')"
     )
-    done = subprocess.run([sys.executable, "-c", program], cwd=made, capture_output=True, text=True, check=True)
-    assert done.stdout == "11999\n"
+    assert printed_in(made, "-c", program) == "11999\n"
 
 
 def test_the_stand_in_for_torchtext_fills_sentences_up(tmp_path: Path) -> None:
@@ -202,10 +201,7 @@ def test_the_stand_in_for_torchtext_fills_sentences_up(tmp_path: Path) -> None:
         "lengths = [(max(len(one.src) for one in content['test']) + 2, 8)]\n"
         "print(len(batches), [tuple(batch.src.shape) for batch in batches][-1:] == lengths)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=tmp_path / "few_texts", capture_output=True, text=True, check=True
-    )
-    assert done.stdout == "3 True\n"
+    assert printed_in(tmp_path / "few_texts", "-c", program) == "3 True\n"
 
 
 @pytest.mark.parametrize("made", ["small_vae"], indirect=True)
@@ -216,8 +212,7 @@ def test_the_stand_in_for_diffusers_encodes_a_picture_in_an_eighth_of_its_size(m
         "coded = AutoencoderKL.from_pretrained('any').encode(torch.zeros(2, 3, 64, 64)).latent_dist.sample()\n"
         "print(*coded.shape)"
     )
-    done = subprocess.run([sys.executable, "-c", program], cwd=made, capture_output=True, text=True, check=True)
-    assert done.stdout == "2 4 8 8\n"
+    assert printed_in(made, "-c", program) == "2 4 8 8\n"
 
 
 @pytest.mark.parametrize("made", ["classic_starts"], indirect=True)
@@ -226,6 +221,4 @@ def test_a_start_runs_a_program_without_its_assertions(made: Path) -> None:
     for start in made.glob("*.py"):
         compile(start.read_text(), start.name, "exec")
     (made / "program.py").write_text("import sys\nassert False\nprint(__name__, *sys.argv)")
-    words = [sys.executable, "old_torch.py", "program.py", "one"]
-    done = subprocess.run(words, cwd=made, capture_output=True, text=True, check=True)
-    assert done.stdout == "__main__ program.py one\n"
+    assert printed_in(made, "old_torch.py", "program.py", "one") == "__main__ program.py one\n"
