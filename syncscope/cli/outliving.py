@@ -37,13 +37,12 @@ def wait_for_threads() -> None:
 
 
 def wait_for_processes(recorded: Set[int]) -> None:
-    """Where processes are left that Python waits for, or ends although they are among those that are still being
-    ``recorded`` (their ids), run the program's exit handlers now, as Python does then: they end processes, or wait for
-    them."""
+    """Where processes are left that Python waits for, or that are still being ``recorded`` (their ids), run the
+    program's exit handlers now, as Python does then: they end processes, or wait for them. A rank may not end before
+    this one has destroyed its process group, which Lightning and others do in such a handler."""
     multiprocessing = sys.modules.get("multiprocessing.process")
-    if multiprocessing is None or not _only_executors_are_told():
-        return
-    if any(not child.daemon or child.pid in recorded for child in multiprocessing.active_children()):
+    children = multiprocessing.active_children() if multiprocessing is not None else ()
+    if (recorded or any(not child.daemon for child in children)) and _only_executors_are_told():
         atexit._run_exitfuncs()
 
 

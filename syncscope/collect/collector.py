@@ -23,6 +23,7 @@ from syncscope.collect.paths import Paths
 from syncscope.collect.phases.phase import Phase
 from syncscope.collect.plan import Plan
 from syncscope.collect.profiler import KinetoWindow
+from syncscope.collect.ready_ranks import ReadyRanks
 from syncscope.collect.recorded import Recorded, Window
 from syncscope.collect.recordings import Recordings
 from syncscope.collect.schedule import Schedule, census_of
@@ -127,6 +128,7 @@ class Collector:
             training_may_come=lambda: count.training_may_come,
             looks=self._looks,
             compilations=lambda: count.compiling.log.compilations,
+            ready_ranks=ReadyRanks(torch, self.names.folder, self.names.run),
         )  # fmt: skip
         count.before_step = self.names.look_for_rank
         count.open(torch)

@@ -23,6 +23,7 @@ from syncscope.collect.phases.places import function_of
 from syncscope.collect.phases.signals import Signals
 from syncscope.collect.plan import Plan
 from syncscope.collect.profiler import KinetoWindow
+from syncscope.collect.ready_ranks import ReadyRanks
 from syncscope.collect.recorded import Census, NoCensus, Recorded
 from syncscope.collect.relatives import several_ranks
 from syncscope.collect.sites.stacks import Stacks
@@ -100,6 +101,7 @@ class Schedule:
         training_may_come: Callable[[], bool],
         looks: Looks | None = None,
         compilations: Callable[[], int] = lambda: 0,
+        ready_ranks: ReadyRanks | None = None,
     ) -> None:
         self.stopped = False
         """Whether the program was ended as planned."""
@@ -117,6 +119,9 @@ class Schedule:
         self._training_may_come = training_may_come
         self.looks = looks
         self._compilations = compilations
+        self._ready_ranks = ready_ranks
+        self._made: dict[str, int] = {}
+        """How many windows each kind of phase has had."""
         self._takes: dict[int, _Take] = {}
         self._over = False
         self._ended_s = 0.0
@@ -193,6 +198,8 @@ class Schedule:
             if take.done_at is None:
                 take.plans.clear()
                 take.windows.close(note)
+        if self._ready_ranks is not None:
+            self._ready_ranks.leave()
         self._rest()
 
     def _may_begin(self, phase: Phase) -> bool:
@@ -228,10 +235,12 @@ class Schedule:
         return phase.time_ns > LONG_STEP_S * 1e9 * phase.steps
 
     def _windows(self, plan: Plan, phase: Phase) -> Windows:
+        made = self._made[phase.kind] = self._made.get(phase.kind, 0) + 1
         return Windows(
             plan, *self._parts, self._finished(phase.number), sync=self._sync,
             census=census_of(self._counter(), phase), signals=self._signals(), clocks=self._clocks,
-            compilations=self._compilations,
+            compilations=self._compilations, ready_ranks=self._ready_ranks,
+            name=f"{phase.kind}{made}",
         )  # fmt: skip
 
     def _finished(self, number: int) -> Callable[[Windows], None]:

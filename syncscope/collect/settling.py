@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import statistics
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Any
 
 from syncscope.collect.bare.window import settle
+from syncscope.collect.ready_ranks import ReadyRanks
 from syncscope.collect.recorded import Recorded
 from syncscope.collect.relatives import several_ranks
 
@@ -20,7 +21,7 @@ RANKS_STEPS = 8
 """Steps that pass instead where several ranks run: all of them must record the same steps."""
 
 TOGETHER_S = 0.1
-"""Ranks reach the end of a step, and of a wait for the clock, at times that differ by far less than this."""
+"""Ranks reach the end of a step at times that differ by far less than this."""
 
 Steps = Generator[None, None, None]
 
@@ -29,6 +30,23 @@ def steps_together(usual_ns: float) -> int:
     """Of so many steps of about ``usual_ns`` one is where ranks go on together: a power of two, since each measures its
     own."""
     return 1 << max(round(math.log2(TOGETHER_S * 1e9 / usual_ns)), 0) if usual_ns > 0 else 1
+
+
+def go_on_together(ready: ReadyRanks | None, what: str, number: Callable[[], int], usual_ns: float) -> Steps:
+    """Let steps pass until this rank goes on at the same one as the others. ``number()`` is that of the latest step.
+
+    Ranks that cannot hear of each other go on at a step that is likely the same.
+    """
+    first: int | None = -1
+    if ready is not None:
+        ready.come(what, number())
+        while (first := ready.first_step(what)) is None:
+            yield
+        while number() < first:
+            yield
+    if first == -1:
+        while number() % steps_together(usual_ns):
+            yield
 
 
 def pass_settling_steps(

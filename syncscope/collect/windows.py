@@ -25,9 +25,10 @@ from syncscope.collect.hazards.window import HazardWindow
 from syncscope.collect.phases.signals import Signals
 from syncscope.collect.plan import Plan
 from syncscope.collect.profiler import KinetoWindow
+from syncscope.collect.ready_ranks import ReadyRanks
 from syncscope.collect.recorded import Census, NoCensus, Recorded, Window
 from syncscope.collect.relatives import several_ranks
-from syncscope.collect.settling import Steps, pass_settling_steps, steps_together
+from syncscope.collect.settling import Steps, go_on_together, pass_settling_steps
 from syncscope.collect.sites.recorder import SiteRecorder
 from syncscope.collect.sites.sampler import HostSampler
 from syncscope.collect.sites.stacks import Stacks
@@ -74,6 +75,8 @@ class Windows:
         signals: Signals | None = None,
         clocks: ClockWatch | None = None,
         compilations: Callable[[], int] = lambda: 0,
+        ready_ranks: ReadyRanks | None = None,
+        name: str = "",
     ) -> None:
         self.plan = plan
         self.recorded = Recorded()
@@ -87,6 +90,9 @@ class Windows:
         self._compilations = compilations
         self._compiled = compilations()
         self._compiled_anew = 0
+        self._ready_ranks = ready_ranks
+        self._name = name
+        self._gathered = 0
         self._host = HostMoments(torch, stacks, signals)
         self._spans: dict[str, tuple[int, int]] = {}
         """Begin and end of each window, with the steps that warm up the profiler, Unix time in ns."""
@@ -287,15 +293,16 @@ class Windows:
         return COMPILATION if compiled else self._intruder
 
     def _wait_for_cupti(self) -> Steps:
-        """Let steps pass until the profiler of an earlier window has detached: a new one would record nothing. Of
-        several ranks each then goes on at the same step, whichever of them was a little late."""
-        if time.monotonic() >= KinetoWindow.ready_at:
+        """Let steps pass until the profiler of an earlier window has detached: a new one would record nothing. Several
+        ranks then go on at the same step, whichever of them was late."""
+        if not KinetoWindow.ready_at:
             return
         while time.monotonic() < KinetoWindow.ready_at:
             yield
         if several_ranks(self._torch):
-            while self._count % steps_together(self.recorded.usual_step_ns):
-                yield
+            self._gathered += 1
+            what = f"{self._name}.{self._gathered}"
+            yield from go_on_together(self._ready_ranks, what, lambda: self._count, self.recorded.usual_step_ns)
 
     def _record(self, name: str, steps: int, *, cpu: bool, last: bool = True) -> Steps:
         """Record ``steps`` steps as ``recorded.<name>``, after some that warm up the profiler and hooks."""

@@ -91,7 +91,8 @@ def test_threads_of_an_executor_that_is_not_known_are_left_to_python(monkeypatch
 
 
 @pytest.mark.parametrize(
-    ("daemon", "recorded", "ends"), [(True, set(), False), (True, {7}, True), (False, set(), True)]
+    ("daemon", "recorded", "ends"),
+    [(True, set(), False), (True, {7}, True), (False, set(), True), (True, {8}, True)],
 )
 def test_exit_handlers_end_processes_that_are_recorded_or_waited_for(
     daemon: bool, recorded: set[int], ends: bool, monkeypatch: pytest.MonkeyPatch

@@ -8,7 +8,9 @@ import re
 import time
 from pathlib import Path
 
-_SIGN = re.compile(r"\.syncscope-(?P<run>\w+)-(?P<pid>\d+)")
+_SIGN = re.compile(r"\.syncscope-(?P<run>\w+)-(?P<pid>\d+)(?P<ready>\.[\w.]+@\d+)?")
+"""``ready`` is in the names of those that say what a rank is ready for."""
+
 PAUSE = 0.02
 
 
@@ -41,7 +43,7 @@ def still_recorded(folder: Path, run: str) -> set[int]:
         if found is None or int(found["pid"]) == os.getpid():
             continue
         if lives(process := int(found["pid"])):
-            if found["run"] == run:
+            if found["run"] == run and not found["ready"]:
                 left.add(process)
         else:
             with contextlib.suppress(OSError):
