@@ -1064,7 +1064,8 @@ PROGRAMS = (
     Program("tensor-parallel", "torchrun, tensor parallelism: 10 steps", "pytorch/examples",
             "tensor_parallel_example.py", folder="distributed/tensor_parallelism", launcher=TWO, inside=True, gpus=2),
     Program("nanogpt-ddp", "torchrun, DDP: training, evaluates at iteration 0", "karpathy/nanoGPT",
-            NANO + " --compile=False", data=SHAKESPEARE, launcher=TWO, inside=True, gpus=2),
+            NANO + " --compile=False --gradient_accumulation_steps=2", data=SHAKESPEARE, launcher=TWO, inside=True,
+            gpus=2),
     Program("lightning-ddp", "Lightning's ddp, which starts the second process itself",
             "Lightning-AI/pytorch-lightning",
             "imagenet.py fit --model.data_path {data}/imagefolder --model.arch resnet18 --model.batch_size 64"
@@ -1079,7 +1080,7 @@ PROGRAMS = (
             "Lightning-AI/pytorch-lightning",
             "autoencoder.py --trainer.max_epochs 2 --trainer.limit_train_batches 40 --trainer.limit_val_batches 10"
             " --trainer.limit_test_batches 5 --trainer.limit_predict_batches 5 --trainer.devices 2"
-            " --trainer.strategy ddp", folder="examples/pytorch/basics", gpus=2, seconds=60,
+            " --trainer.strategy ddp", folder="examples/pytorch/basics", gpus=2, seconds=90,
             data={"examples/Datasets": "mnist60k", "examples/pytorch/basics/data": "mnist60k"}),
     Program("accelerate-ddp", "accelerate launch, DDP: training, evaluation", "huggingface/accelerate",
             "cv_example.py --data_dir {data}/pets", folder="examples", environment=HUB, gpus=2,
