@@ -18,6 +18,9 @@ from syncscope.collect.relatives import several_ranks
 PATIENCE_S = 1.0
 """Seconds that a rank waits for the others: they may have other phases, or be on other machines."""
 
+IN_TRAINING_S = 4.0
+"""All ranks train. One of them may evaluate meanwhile, with windows of its own, which slows all of them down."""
+
 AHEAD = 8
 """Steps from the last that was ready until all go on: the host of one rank may be some steps ahead of another's."""
 
@@ -34,10 +37,10 @@ class ReadyRanks:
         self._mine: Path | None = None
         self._until = 0.0
 
-    def come(self, what: str, step: int) -> None:
+    def come(self, what: str, step: int, patience_s: float = PATIENCE_S) -> None:
         """This rank is ready for ``what`` at a step, and for nothing else any more."""
         self.leave()
-        self._until = time.monotonic() + PATIENCE_S
+        self._until = time.monotonic() + patience_s
         with contextlib.suppress(OSError):
             self._folder.mkdir(parents=True, exist_ok=True)
             mine = self._folder / f".syncscope-{self._run}-{os.getpid()}.{what}@{step}"

@@ -32,14 +32,17 @@ def steps_together(usual_ns: float) -> int:
     return 1 << max(round(math.log2(TOGETHER_S * 1e9 / usual_ns)), 0) if usual_ns > 0 else 1
 
 
-def go_on_together(ready: ReadyRanks | None, what: str, number: Callable[[], int], usual_ns: float) -> Steps:
-    """Let steps pass until this rank goes on at the same one as the others. ``number()`` is that of the latest step.
+def go_on_together(
+    ready: ReadyRanks | None, what: str, number: Callable[[], int], usual_ns: float, patience_s: float
+) -> Steps:
+    """Let steps pass until this rank goes on at the same one as the others, which are awaited for ``patience_s``.
+    ``number()`` is that of the latest step.
 
-    Ranks that cannot hear of each other go on at a step that is likely the same.
+    Ranks that do not hear of each other go on at a step that is likely the same.
     """
     first: int | None = -1
     if ready is not None:
-        ready.come(what, number())
+        ready.come(what, number(), patience_s)
         while (first := ready.first_step(what)) is None:
             yield
         while number() < first:

@@ -25,7 +25,7 @@ from syncscope.collect.hazards.window import HazardWindow
 from syncscope.collect.phases.signals import Signals
 from syncscope.collect.plan import Plan
 from syncscope.collect.profiler import KinetoWindow
-from syncscope.collect.ready_ranks import ReadyRanks
+from syncscope.collect.ready_ranks import IN_TRAINING_S, PATIENCE_S, ReadyRanks
 from syncscope.collect.recorded import Census, NoCensus, Recorded, Window
 from syncscope.collect.relatives import several_ranks
 from syncscope.collect.settling import Steps, go_on_together, pass_settling_steps
@@ -302,7 +302,10 @@ class Windows:
         if several_ranks(self._torch):
             self._gathered += 1
             what = f"{self._name}.{self._gathered}"
-            yield from go_on_together(self._ready_ranks, what, lambda: self._count, self.recorded.usual_step_ns)
+            yield from go_on_together(
+                self._ready_ranks, what, lambda: self._count, self.recorded.usual_step_ns,
+                IN_TRAINING_S if self._name.startswith("train") else PATIENCE_S,
+            )  # fmt: skip
 
     def _record(self, name: str, steps: int, *, cpu: bool, last: bool = True) -> Steps:
         """Record ``steps`` steps as ``recorded.<name>``, after some that warm up the profiler and hooks."""

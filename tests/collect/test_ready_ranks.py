@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from syncscope.collect import ready_ranks
 from syncscope.collect.children.presence import still_recorded
 from syncscope.collect.ready_ranks import AHEAD, ReadyRanks, ranks_here
 from syncscope.collect.settling import Steps, go_on_together
@@ -74,10 +73,9 @@ def test_what_a_rank_was_ready_for_is_gone_when_it_is_ready_for_another(tmp_path
     assert not list(tmp_path.iterdir())
 
 
-def test_ranks_that_do_not_come_are_not_awaited_for_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ready_ranks, "PATIENCE_S", -1.0)
+def test_ranks_that_do_not_come_are_not_awaited_for_long(tmp_path: Path) -> None:
     ready = ReadyRanks(torch(), tmp_path, "r1")
-    ready.come("train2.1", 40)
+    ready.come("train2.1", 40, -1.0)
     assert ready.first_step("train2.1") == -1
 
 
@@ -101,7 +99,7 @@ def test_the_ranks_of_this_machine(
 
 def test_a_rank_goes_on_at_the_step_that_was_agreed(tmp_path: Path) -> None:
     passing = Passing(40)
-    steps = go_on_together(ReadyRanks(torch(), tmp_path, "r1"), "train2.1", passing.latest, 1e7)
+    steps = go_on_together(ReadyRanks(torch(), tmp_path, "r1"), "train2.1", passing.latest, 1e7, 9.0)
     assert passing.until_over(steps, most=5) == 45
     another_is_ready(tmp_path, "train2.1@43")
     assert passing.until_over(steps) == 43 + AHEAD
@@ -111,7 +109,7 @@ def test_a_rank_goes_on_at_the_step_that_was_agreed(tmp_path: Path) -> None:
 def test_ranks_that_hear_nothing_of_each_other_go_on_at_a_round_step(tmp_path: Path, alone: bool) -> None:
     ready = ReadyRanks(torch(world=64), tmp_path, "r1")
     passing = Passing(41)
-    assert passing.until_over(go_on_together(None if alone else ready, "train2.1", passing.latest, 1e7)) == 48
+    assert passing.until_over(go_on_together(None if alone else ready, "train2.1", passing.latest, 1e7, 9.0)) == 48
 
 
 def test_what_a_killed_rank_was_ready_for_is_swept_away_and_is_no_process_that_is_recorded(tmp_path: Path) -> None:
