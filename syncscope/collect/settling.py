@@ -9,6 +9,7 @@ from collections.abc import Callable, Generator
 from typing import Any
 
 from syncscope.collect.bare.window import settle
+from syncscope.collect.plan import Plan
 from syncscope.collect.ready_ranks import ReadyRanks
 from syncscope.collect.recorded import Recorded
 from syncscope.collect.relatives import several_ranks
@@ -19,6 +20,13 @@ some 20 MB a second of a program that launches all the time, until it starts."""
 
 RANKS_STEPS = 8
 """Steps that pass instead where several ranks run: all of them must record the same steps."""
+
+LONG = 3.0
+"""A step lasts so many times as long as usual where the program did something else in it, or between two times of its
+loop."""
+
+FEW = 0.25
+"""Share of the bare steps that may be long where a window that meets such a one begins anew."""
 
 TOGETHER_S = 0.1
 """Ranks reach the end of a step at times that differ by far less than this."""
@@ -50,6 +58,23 @@ def go_on_together(
     if first == -1:
         while number() % steps_together(usual_ns):
             yield
+
+
+def longest_steps_ns(torch: Any, plan: Plan, recorded: Recorded) -> tuple[float, ...]:
+    """What a step may take at most in the first, second and third try of a window: after a longer one, it begins anew.
+
+    One step in ten may test something, or write a file: five steps show that too often, or not at all. Not so where
+    many steps are long, where a loader that delivers in bursts sets the pace, and where there may be few steps.
+    """
+    bare, usual = recorded.bare, recorded.usual_step_ns
+    if bare is None or not plan.settle or several_ranks(torch):
+        return (math.inf,)
+    paced = bare.loader is not None and not bare.loader.ready
+    runs_ahead = bare.drain_ns is None or bare.drain_ns > usual
+    long_ones = sum(length > LONG * usual for length in bare.steps_ns)
+    if paced or runs_ahead or long_ones > FEW * len(bare.steps_ns):
+        return (math.inf,)
+    return (LONG * usual, LONG * usual, math.inf)
 
 
 def pass_settling_steps(

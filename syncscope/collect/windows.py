@@ -8,10 +8,12 @@ whole steps.
 from __future__ import annotations
 
 import inspect
+import math
 import os
 import threading
 import time
 from collections.abc import Callable, Generator
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -28,7 +30,7 @@ from syncscope.collect.profiler import KinetoWindow
 from syncscope.collect.ready_ranks import IN_TRAINING_S, PATIENCE_S, ReadyRanks
 from syncscope.collect.recorded import Census, NoCensus, Recorded, Window
 from syncscope.collect.relatives import several_ranks
-from syncscope.collect.settling import Steps, go_on_together, pass_settling_steps
+from syncscope.collect.settling import LONG, Steps, go_on_together, longest_steps_ns, pass_settling_steps
 from syncscope.collect.sites.recorder import SiteRecorder
 from syncscope.collect.sites.sampler import HostSampler
 from syncscope.collect.sites.stacks import Stacks
@@ -46,11 +48,25 @@ PATIENT = 3
 TOLERANT = 6
 """... and after this many it goes on through them: the program never makes enough steps in a row."""
 
-LONG = 3.0
-"""A step lasts so many times as long as usual where the program did something else between two times of its loop."""
-
 COMPILED_ANEW = 3
 """How often a window is recorded again because something was compiled in it: those are not the steady step."""
+
+
+@dataclass
+class _Passed:
+    """The steps that have passed while a window is open. ``first`` is the number of the first that counts."""
+
+    first: int
+    warming: list[int]
+    """The end of each step before, by ``time.time_ns``, and ..."""
+    boundaries: list[int] = field(default_factory=list)
+    """... the boundaries of those that count."""
+    warmed: list[SiteEvent] = field(default_factory=list)
+    """What was called in the steps before."""
+
+    @property
+    def ends(self) -> tuple[int, ...]:
+        return (*self.warming, *self.boundaries)
 
 
 class Windows:
@@ -311,8 +327,7 @@ class Windows:
         """Record ``steps`` steps as ``recorded.<name>``, after some that warm up the profiler and hooks."""
         profiler = KinetoWindow(self._torch, cpu=cpu, on_foreign=self._foreign_profiler)
         sites, sampler = SiteRecorder(self._torch, self._stacks, self._threads), HostSampler(self._stacks)
-        boundaries: list[int] = []
-        warming, warmed, first = [time.time_ns()], list[SiteEvent](), self._count
+        passed = _Passed(self._count, [time.time_ns()])
         self._enough = lambda: False
         self._open = True
         try:
@@ -324,42 +339,51 @@ class Windows:
             yield
             if name == "timed" and self._interrupted < PATIENT:
                 yield from pass_settling_steps(
-                    self._torch, self.recorded, self.plan.settle, self._clock_s, first, warming
+                    self._torch, self.recorded, self.plan.settle, self._clock_s, passed.first, passed.warming
                 )
-            warmed += sites.take()
-            first = self._count
+            passed.warmed += sites.take()
             # From an idle device to an idle device, like the bare window.
             self._sync()
             profiler.start()
-            boundaries.append(time.time_ns())
             compiled = self._compilations()
             with sampler.sampling(self._thread or 0, self.recorded.usual_step_ns if name == "timed" else 0):
-                yield from self._pass_steps(profiler, range(first, first + steps), boundaries)
+                yield from self._pass_steps(profiler, sites, passed, steps, name)
             if name == "timed" and self._compilations() > compiled:
                 self._record_again(name, steps, cpu=cpu, last=last)
         finally:
             # Also runs when the generator is closed in the middle of a step: whole steps are kept.
+            boundaries = passed.boundaries
             try:
                 detach = self._detaches and (last or len(boundaries) <= steps)
                 exported, drained = self._end(profiler, sites, detach=detach)
-                self._census.add_window((*warmed, *(events := sites.take())), (*warming, *boundaries))
+                self._census.add_window((*passed.warmed, *(events := sites.take())), passed.ends)
             finally:
                 self._open = False
                 self._census.resume()
             if exported is not None and len(boundaries) > 1:
-                self._spans[name] = [*warming, *boundaries][1], boundaries[-1]
-                setattr(
-                    self.recorded, name, Window(exported, tuple(boundaries), drained, first, events, sampler.take())
-                )
+                self._spans[name] = passed.ends[1], boundaries[-1]
+                window = Window(exported, tuple(boundaries), drained, passed.first, events, sampler.take())
+                setattr(self.recorded, name, window)
                 self._enough = partial(self._suffices, len(boundaries) - 1, steps)
 
-    @staticmethod
-    def _pass_steps(profiler: KinetoWindow, numbers: range, boundaries: list[int]) -> Steps:
-        """Let the steps of a window pass, and append the end of each to ``boundaries``."""
-        for number in numbers:
-            with profiler.step(number):
-                yield
-            boundaries.append(time.time_ns())
+    def _pass_steps(self, profiler: KinetoWindow, sites: SiteRecorder, passed: _Passed, steps: int, name: str) -> Steps:
+        """Let the steps of a window pass. After one that is far longer than others, the window begins anew: what it has
+        recorded is then outside of its steps."""
+        timed = name == "timed"
+        for longest_ns in longest_steps_ns(self._torch, self.plan, self.recorded) if timed else (math.inf,):
+            if passed.boundaries:
+                passed.warming += passed.boundaries[:-1]
+                passed.warmed += sites.take()
+                self._sync()
+            passed.first, passed.boundaries = self._count, [time.time_ns()]
+            for number in range(passed.first, passed.first + steps):
+                with profiler.step(number):
+                    yield
+                passed.boundaries.append(time.time_ns())
+                if passed.boundaries[-1] - passed.boundaries[-2] > longest_ns:
+                    break
+            else:
+                return
 
     def _record_again(self, name: str, steps: int, *, cpu: bool, last: bool) -> None:
         """Put the same window behind the one that is open. What this one recorded stays until then. Ranks all record

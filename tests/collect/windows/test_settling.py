@@ -78,6 +78,39 @@ def test_the_step_at_which_ranks_go_on_comes_about_ten_times_a_second(step_ms: f
     assert steps_together(step_ms * 1e6) == together
 
 
+def lengths_ms(one: Windows) -> list[float]:
+    timed = one.recorded.timed
+    assert timed is not None
+    return [(end - begin) / 1e6 for begin, end in zip(timed.boundaries_ns, timed.boundaries_ns[1:], strict=False)]
+
+
+PLAN = Plan(warmup=0, bare=6, steps=4, attribution=0)
+
+
+def test_a_window_begins_anew_after_a_step_that_is_far_longer_than_others(drive_at: Callable[..., Windows]) -> None:
+    one = drive_at(PLAN, 10.0, 10.0, 10.0, 160.0)
+    assert lengths_ms(one) == [10.0] * 4
+    assert one.recorded.timed is not None
+    assert one.recorded.timed.first_step == 11  # after six bare ones, one to settle, and three recorded ones
+
+
+def test_a_window_does_not_begin_anew_for_ever(drive_at: Callable[..., Windows]) -> None:
+    assert 160.0 in lengths_ms(drive_at(PLAN, 10.0, *[10.0, 160.0] * 20))
+
+
+@pytest.mark.parametrize(
+    "what", [Plan(warmup=0, bare=6, steps=4, attribution=0, settle=0), PLAN], ids=["few steps", "several ranks"]
+)
+def test_a_window_keeps_a_long_step_where_it_cannot_choose(
+    what: Plan, drive_at: Callable[..., Windows], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if what.settle:
+        ranks = SimpleNamespace(is_available=lambda: True, is_initialized=lambda: True, get_world_size=lambda: 2)
+        monkeypatch.setattr(Torch, "distributed", ranks, raising=False)
+    after = [10.0] * (9 if what.settle else 1)  # ranks let eight steps pass
+    assert lengths_ms(drive_at(what, *after, 10.0, 160.0)) == [10.0, 160.0, 10.0, 10.0]
+
+
 class Clocks:
     """Takes notes where the GPU's sensors would be."""
 
