@@ -157,8 +157,9 @@ def find_loading(timeline: Timeline, host: HostPart) -> Loading:
     recording = timeline.trace.recording
     loader = recording.bare.loader if recording and recording.bare else None
     ahead = loader is not None and bool(loader.ready)
-    pace = _pace(recording.bare) if recording and recording.bare else None
     begin, end, names = find_batches(timeline)
+    in_a_step = max(len(begin) / len(recorded_steps(timeline)), 1.0)
+    pace = _pace(recording.bare, in_a_step) if recording and recording.bare else None
     length, period = np.zeros(len(host)), np.zeros(len(host))
     step = float(recorded_steps(timeline).dur.mean())
     rows = np.flatnonzero(host.chain == 0)
@@ -192,12 +193,12 @@ def _greatest(first: float, last: float, called: Floats, pre: Floats, after: int
     return int(some[np.argmax(inside)])
 
 
-def _pace(bare: Bare) -> float | None:
+def _pace(bare: Bare, in_a_step: float) -> float | None:
     """Nanoseconds between two batches of the workers, at most; ``None`` unknown.
 
     Where the bare steps waited for them it was measured. Where batches were ready, as many as were missing of those
-    that the workers may have ready were in the making, and a batch came every step: so long one is in the making
-    (Little's law), and each worker makes one at a time.
+    that the workers may have ready were in the making, and ``in_a_step`` batches came every step, several where
+    gradients are accumulated: so long one is in the making (Little's law), and each worker makes one at a time.
     """
     loader = bare.loader
     if loader is None or loader.workers <= 0:
@@ -208,7 +209,7 @@ def _pace(bare: Bare) -> float | None:
     if step_ns is None or not loader.prefetch:
         return None
     making = max(loader.workers * loader.prefetch - loader.ready, 0)
-    return step_ns * float(min(making / loader.workers, 1.0))
+    return step_ns / in_a_step * float(min(making / loader.workers, 1.0))
 
 
 def find_batches(timeline: Timeline) -> tuple[Floats, Floats, set[str]]:

@@ -18,10 +18,11 @@ STEPS, STEP, PACE = 4, 1000, 2500
 
 
 def recorded(
-    loader: RecordedLoader | None, length: int, loading: int = 3, copies: bool = False, pins: bool = False
-) -> Timeline:
+    loader: RecordedLoader | None, length: int, loading: int = 3, copies: bool = False, pins: bool = False,
+    batches: int = 1,
+) -> Timeline:  # fmt: skip
     """Each step gets a batch in ``loading`` µs, at whose end it may pin it, runs a kernel of 600 µs, and waits for
-    it; bare steps take ``length``."""
+    it, or does so for several ``batches``; bare steps take ``length``."""
     builder, at, marks = TraceBuilder(), 0, [0]
     step = STEP + loading
     for _ in range(STEPS):
@@ -37,7 +38,7 @@ def recorded(
         at += step
         marks.append(at)
     bare = Bare(steps_ns=(length * 1000,) * 8, drain_ns=1000, loader=loader)
-    return Timeline(builder.recording(*marks, drained=at, bare=bare).trace())
+    return Timeline(builder.recording(*marks[::batches], drained=at, bare=bare).trace())
 
 
 def estimated(timeline: Timeline) -> Estimate:
@@ -118,6 +119,14 @@ def test_a_loader_that_has_hardly_a_batch_ready_becomes_the_bound() -> None:
     found = estimated(recorded(ahead(ready=1), STEP + 200, loading=200))
     saving = next(one for one in found.findings if one.rule == "SYN105").saving_ms_per_step
     assert saving == pytest.approx(0, abs=0.02)
+
+
+def test_a_loader_that_is_ahead_of_steps_of_two_batches_is_no_bound() -> None:
+    """Where gradients are accumulated, the workers made two batches in each bare step."""
+    found = estimated(recorded(ahead(ready=3), 2 * (STEP + 200), loading=200, batches=2))
+    saving = next(one for one in found.findings if one.rule == "SYN105").saving_ms_per_step
+    assert saving is not None and saving > 0.5
+    assert asked(found)["two more workers"].saving_ms_per_step == pytest.approx(0, abs=0.04)
 
 
 def test_a_pinning_thread_takes_the_batches_out_of_the_workers_memory() -> None:
