@@ -41,6 +41,9 @@ at most."""
 FEWEST_LOOKS = 5
 """Looks at a phase from which on they tell where its time goes."""
 
+UNEVEN, UNEVEN_MEAN = 3.0, 1.3
+"""Steps are uneven where their 95th percentile is so many times their median, and their mean so many times."""
+
 TIMES = {"epoch end": "an epoch", "checkpoint": "a checkpoint"}
 """What one of a kind of phase is called, where each time in it counts, and not its steps."""
 
@@ -133,16 +136,36 @@ def describe_recorded(run: Run, phase: int) -> str:
 
 
 def describe_lines(run: Run) -> list[str]:
-    """Where the time of phases goes that no window recorded: ``epoch end: 83 % of the time in fit (train.py:79)``. Of
-    those with a tenth of the run, and only lines that have a quarter of their phase."""
+    """Where the time of phases goes that no window recorded, or whose steps are too uneven for one to show it:
+    ``epoch end: 83 % of the time in fit (train.py:79)``. Of those with a tenth of the run, and only lines that have a
+    quarter of their phase."""
     said = []
     for phase in sorted(run.phases, key=lambda one: -one.share):
-        lines = [one for one in phase.lines if one.share >= LEAST_OF_PHASE][:MOST_LINES]
-        if phase.recorded or phase.share < LEAST_PHASE or phase.looks < FEWEST_LOOKS or not lines:
+        if phase.share < LEAST_PHASE:
             continue
-        named = (f"{percent(one.share, 1.0)} in {one.site.function} ({one.site.file}:{one.site.line})" for one in lines)
-        said.append(f"{phase.name}, {describe_share(phase.share)} of the run: {', '.join(named)}")
+        uneven = _describe_uneven(phase)
+        lines = [one for one in phase.lines if one.share >= LEAST_OF_PHASE][:MOST_LINES]
+        if (phase.recorded and uneven is None) or phase.looks < FEWEST_LOOKS:
+            lines = []
+        named = [f"{percent(one.share, 1.0)} in {one.site.function} ({one.site.file}:{one.site.line})" for one in lines]
+        facts = [*([uneven] if uneven else []), *([", ".join(named)] if named else [])]
+        if facts:
+            said.append(f"{phase.name}, {describe_share(phase.share)} of the run: {'; '.join(facts)}")
     return said
+
+
+def _describe_uneven(phase: Phase) -> str | None:
+    """How far apart the steps of a phase are, where a few take a good part of its time. Where the host may run ahead of
+    the device, its steps say nothing of that."""
+    step = phase.step_ms
+    if step is None or step.mean is None or (phase.waits_per_step or 0.0) < 1.0:
+        return None
+    if step.p95 < UNEVEN * step.median or step.mean < UNEVEN_MEAN * step.median:
+        return None
+    return (
+        f"uneven steps of {milliseconds(step.median)} in the median, {milliseconds(step.mean)} on average and "
+        f"{milliseconds(step.p95)} at the 95th percentile"
+    )
 
 
 def describe_difference(run: Run, first: Run) -> list[str]:

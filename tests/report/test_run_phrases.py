@@ -19,7 +19,7 @@ from syncscope.report.run_phrases import (
     spell_waits,
 )
 from syncscope.schema.findings import Finding, Site
-from syncscope.schema.run import Counted, PhaseLine
+from syncscope.schema.run import Counted, PhaseLine, StepTime
 from tests.report import sample, sample_run
 from tests.report.sample_run import EPOCH_END, EVALUATE, TRAIN, counted_only, info, phases, rate, run
 
@@ -311,6 +311,34 @@ def fitted(**changes: object) -> list[str]:
 def test_where_the_time_of_a_phase_without_a_window_goes() -> None:
     said = "epoch end, 36 % of the run: 60 % in fit (train.py:79), 30 % in score (train.py:81)"
     assert fitted() == [said]
+
+
+UNEVEN = StepTime(median=11.0, p95=161.0, mean=27.4)
+
+
+@pytest.mark.parametrize(
+    ("changes", "lines"),
+    [({}, "; 60 % in fit (train.py:79), 30 % in score (train.py:81)"), ({"looks": 4}, ""), ({"recorded": False}, "…")],
+)
+def test_uneven_steps_are_told_and_where_their_time_goes(changes: dict[str, object], lines: str) -> None:
+    """One in ten takes fifteen times as long: the recorded ones do not show it."""
+    known = {"recorded": True, "step_ms": UNEVEN, "waits_per_step": 5.4, **changes}
+    says = "uneven steps of 11 ms in the median, 27.4 ms on average and 161 ms at the 95th percentile"
+    said = fitted(**known)
+    assert len(said) == 1
+    assert said[0].startswith(f"epoch end, 36 % of the run: {says}{lines.rstrip('…')}")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"waits_per_step": 0.1}, {"step_ms": StepTime(median=11.0, p95=30.0, mean=27.4)},
+        {"step_ms": StepTime(median=11.0, p95=161.0, mean=13.0)}, {"step_ms": StepTime(median=11.0, p95=161.0)},
+        {"share": 0.04},
+    ],
+)  # fmt: skip
+def test_steps_that_are_alike_or_of_a_host_that_runs_ahead_are_not_uneven(changes: dict[str, object]) -> None:
+    assert fitted(**{"recorded": True, "step_ms": UNEVEN, "waits_per_step": 5.4, **changes}) == []
 
 
 @pytest.mark.parametrize("changes", [{"recorded": True}, {"share": 0.04}, {"looks": 4}, {"lines": ()}])
