@@ -44,6 +44,15 @@ def test_a_long_path_in_a_message_does_not_widen_a_phones_page(show: Show) -> No
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
+def test_a_long_name_of_a_phase_does_not_widen_a_phones_page(show: Show) -> None:
+    made = [finding("SYN102", "scalar-read", line, "loss.item()") for line in (7, 8)]
+    name = f"evaluate in {'_call_a_hook' * 5} of call.py"
+    found = [msgspec.structs.replace(one, phase=f"{name} {number}") for number, one in enumerate(made)]
+    page = show(render(report(found=tuple(found)), [lanes()]), width=390).page
+    assert page.locator("#phase").is_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
 def test_what_each_change_saves_is_also_said_and_absent_where_nothing_does(show: Show) -> None:
     page = show(sample()).page
     said = page.locator("#savings").get_attribute("aria-label")
