@@ -38,6 +38,7 @@ from benchmarks.public.models import (
     make_torch_home,
     make_transcriber,
 )  # fmt: skip
+from benchmarks.public.nested import NESTED
 from benchmarks.public.pictures import write_picture
 from benchmarks.public.records import RECORDS
 from benchmarks.public.scenes import SCENES
@@ -331,8 +332,8 @@ MAKERS: dict[str, Callable[[Path], None]] = {
     "bees": make_bees,
     "texts": make_texts,
     "ett": make_ett,
-    **BODIES, **CHOICES, **CLASSICS, **DOCUMENTS, **FORMATS, **GRAPHS, **RECORDS, **SCENES, **SEQUENCES, **SIGHTS,
-    **SIGNALS, **SUBSTITUTES, **VISITS,
+    **BODIES, **CHOICES, **CLASSICS, **DOCUMENTS, **FORMATS, **GRAPHS, **NESTED, **RECORDS, **SCENES, **SEQUENCES,
+    **SIGHTS, **SIGNALS, **SUBSTITUTES, **VISITS,
 }  # fmt: skip
 
 FROM_PROGRAMS: dict[str, Callable[[Path, Path], None]] = {

@@ -68,6 +68,7 @@ COMMITS = {
     "Diego999/pyGAT": "3664f2dc90cbf971564c0bf186dc794f12446d0c",
     "DLR-RM/stable-baselines3": "e05d2dbe6eda0acd0ef2e316e3e4065677add3eb",
     "dongminlee94/deep_rl": "d5bcabc541a5f16e166be33876d23352e149f97e",
+    "dragen1860/MAML-Pytorch": "98a00d41724c133bd29619a2fb2cc46dd128a368",
     "ehoogeboom/e3_diffusion_for_molecules": "fce07d701a2d2340f3522df588832c2c0f7e044a",
     "ehoogeboom/multinomial_diffusion": "9d907a60536ad793efd6d2a6067b3c3d6ba9fce7",
     "EricHuang49/PyTorch-TransferLearning-Tutorial": "15e00b1c790f52cc906141d38c776cf6ec089021",
@@ -116,6 +117,7 @@ COMMITS = {
     "juho-lee/set_transformer": "73432c640ac78140496d6738416c54d32c686d65",
     "kaituoxu/Conv-TasNet": "0d9d9dcd8037b396fd029000af58cda6b7663b11",
     "Kaixhin/PlaNet": "28c8491bc01e8f1b911300749e04c308c03db051",
+    "Kaixhin/Rainbow": "1745b184c3dfc03d4ffa3ce2342ced9996b39a60",
     "karpathy/llama2.c": "350e04fe35433e6d2941dce5a1f53308f87058eb",
     "karpathy/llm.c": "f1e2ace651495b74ae22d45d1723443fd00ecd3a",
     "karpathy/makemore": "988aa59e4d8fefa526d06f3b453ad116258398d4",
@@ -213,6 +215,7 @@ COMMITS = {
     "weihua916/powerful-gnns": "9a2ce8ac3e99278307093a464a95caf0fb04b602",
     "wouterkool/attention-learn-to-route": "c9abf41ac2f878a55b20dc7e829bc942bb999631",
     "XinJingHao/DRL-Pytorch": "83486646f12d44e4e94a834e495b81a8f2710055",
+    "xuebinqin/U-2-Net": "ac7e1c817ecab7c7dff5ce6b1abba61cd213ff29",
     "yanx27/Pointnet_Pointnet2_pytorch": "eb64fe0b4c24055559cea26299cb485dcb43d8dd",
     "yassouali/pytorch-segmentation": "33434fa987bbf348c961473c15f044b85e32ca7f",
     "yenchenlin/nerf-pytorch": "63a5a630c9abd62b0f21c08703d0ac2ea7d4b9dd",
@@ -666,6 +669,11 @@ PROGRAMS = (
             "usuyama/pytorch-unet", "{bin}/jupyter-execute --timeout 150 pytorch_resnet18_unet.ipynb", seconds=150),
     Program("maml", "meta-learning: gradients of five inner steps, in evaluation too", "fmu2/PyTorch-MAML",
             "train.py --config {data}/episodes/config.yaml", data={"materials/mini-imagenet": "episodes"}),
+    Program("maml-omniglot", "meta-learning: counts read after each inner step; 1000 adaptations in the training",
+            "dragen1860/MAML-Pytorch",
+            "start.py omniglot_train.py --epoch 501 --task_num 4 --update_step 3 --update_step_test 3",
+            environment={"PYTHONPATH": "."},
+            data={"start.py": "nested_starts/old_integers.py", "omniglot": "alphabets"}),
     Program("crnn", "words in pictures: eight batches without an optimizer, a beam search on the CPU after each",
             "GitYCC/crnn-pytorch", "src/evaluate.py",
             data={"data/mnt/ramdisk/max/90kDICT32px": "snippets",
@@ -762,6 +770,9 @@ PROGRAMS = (
             "start.py train.py --train_data {data}/signs/train --valid_data {data}/signs/valid --Transformation TPS"
             " --FeatureExtraction ResNet --SequenceModeling BiLSTM --Prediction Attn --num_iter 120 --valInterval 40",
             environment={"PYTHONPATH": "."}, data={"start.py": "classic_starts/old_sums.py"}),
+    Program("u2net", "things cut out, a loader of one worker: seven losses read before backward, two after the step",
+            "xuebinqin/U-2-Net", "start.py u2net_train.py", environment={"PYTHONPATH": "."}, seconds=120,
+            data={"start.py": "nested_starts/three_rounds.py", "train_data/DUTS/DUTS-TR/DUTS-TR": "salient"}),
     # Detection
     Program("torchvision-detection", "detection: training", "chanwutk/vision_references",
             "train.py --data-path {data}/coco --dataset coco --model fasterrcnn_mobilenet_v3_large_320_fpn --epochs 1"
@@ -938,6 +949,11 @@ PROGRAMS = (
             "experiment.py --env hopper --dataset medium --max_iters 3 --num_steps_per_iter 300 --num_eval_episodes 5",
             folder="gym", data={"gym/gym.py": "hopper/gym.py", "gym/transformers": "hopper/transformers",
                                 "gym/data/hopper-medium-v2.pkl": "hopper/records.pkl"}),
+    Program("rainbow", "a game played picture by picture, every fourth step trains; two games and 100 states to test",
+            "Kaixhin/Rainbow",
+            "main.py --T-max 6000 --learn-start 400 --memory-capacity 10000 --evaluation-interval 2000"
+            " --evaluation-episodes 2 --evaluation-size 100 --target-update 500",
+            data={"atari_py.py": "arcade/atari_py.py"}),
     # Graphs
     Program("gat", "training on one graph, validates in each step", "pytorch/examples", "main.py --epochs 300",
             folder="gat", data={"gat/cora": "cora"}),
