@@ -64,6 +64,13 @@ import numpy
 
 numpy.int = int
 """
+OLD_INFINITY = """import runpy
+import sys
+
+import numpy
+
+numpy.Inf = numpy.inf
+"""
 THREE_ROUNDS = """import runpy
 import sys
 
@@ -88,8 +95,9 @@ LETTERS = 1240
 
 
 def make_nested_starts(folder: Path) -> None:
-    """``start.py PROGRAM ...`` for a program that wants an old name, and for one that would train without end."""
+    """``start.py PROGRAM ...`` for programs that want an old name, and for one that would train without end."""
     folder.mkdir()
+    (folder / "old_infinity.py").write_text(OLD_INFINITY + END)
     (folder / "old_integers.py").write_text(OLD_INTEGERS + END)
     (folder / "three_rounds.py").write_text(THREE_ROUNDS + END)
 

@@ -224,6 +224,7 @@ COMMITS = {
     "YuliaRubanova/latent_ode": "c0682d4f52b806fb88d965755892eadd9783f936",
     "yunjey/pytorch-tutorial": "0500d3df5a2a8080ccfccbc00aca0eacc21818db",
     "yunjey/stargan": "94dd002e93a2863d9b987a937b85925b80f7a19f",
+    "yuqinie98/PatchTST": "204c21efe0b39603ad6e2ca640ef5896646ab1a9",
     "zhouhaoyi/Informer2020": "29f2a739226a509202a092b464163da81fa74960",
 }
 
@@ -390,6 +391,13 @@ PROGRAMS = (
             "run.py --task_name long_term_forecast --is_training 1 --root_path {data}/ett --data_path ETTh1.csv"
             " --model_id ETTh1_96_96 --model DLinear --data ETTh1 --features M"
             " --train_epochs 2 --num_workers 4", data={"sktime": "ett/sktime", "patoolib.py": "ett/patoolib.py"}),
+    Program("patchtst", "patches of time series, AMP: two sets after each epoch, what a test reads back is kept",
+            "yuqinie98/PatchTST",
+            "start.py run_longExp.py --is_training 1 --root_path {data}/ett --data_path ETTh1.csv --model_id ETTh1_336_96"
+            " --model PatchTST --data ETTh1 --features M --seq_len 336 --pred_len 96 --enc_in 7 --e_layers 3 --n_heads 4"
+            " --d_model 16 --d_ff 128 --dropout 0.3 --fc_dropout 0.3 --head_dropout 0 --patch_len 16 --stride 8 --des Exp"
+            " --train_epochs 10 --itr 1 --batch_size 128 --num_workers 4 --use_amp", folder="PatchTST_supervised",
+            environment={"PYTHONPATH": "."}, data={"PatchTST_supervised/start.py": "nested_starts/old_infinity.py"}),
     Program("deepxde-ode", "10,000 steps in one call of train, a test every 1000", "lululxvi/deepxde", "ode_2nd.py",
             folder="examples/pinn_forward", environment={"PYTHONPATH": ".", "DDE_BACKEND": "pytorch"},
             seconds=150),
