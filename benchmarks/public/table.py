@@ -393,11 +393,13 @@ PROGRAMS = (
             " --train_epochs 2 --num_workers 4", data={"sktime": "ett/sktime", "patoolib.py": "ett/patoolib.py"}),
     Program("patchtst", "patches of time series, AMP: two sets after each epoch, what a test reads back is kept",
             "yuqinie98/PatchTST",
-            "start.py run_longExp.py --is_training 1 --root_path {data}/ett --data_path ETTh1.csv --model_id ETTh1_336_96"
-            " --model PatchTST --data ETTh1 --features M --seq_len 336 --pred_len 96 --enc_in 7 --e_layers 3 --n_heads 4"
-            " --d_model 16 --d_ff 128 --dropout 0.3 --fc_dropout 0.3 --head_dropout 0 --patch_len 16 --stride 8 --des Exp"
-            " --train_epochs 10 --itr 1 --batch_size 128 --num_workers 4 --use_amp", folder="PatchTST_supervised",
-            environment={"PYTHONPATH": "."}, data={"PatchTST_supervised/start.py": "nested_starts/old_infinity.py"}),
+            "start.py run_longExp.py --is_training 1 --root_path {data}/ett --data_path ETTh1.csv --model PatchTST"
+            " --model_id ETTh1_336_96 --data ETTh1 --features M --seq_len 336 --pred_len 96 --enc_in 7 --e_layers 3"
+            " --n_heads 4 --d_model 16 --d_ff 128 --dropout 0.3 --fc_dropout 0.3 --head_dropout 0 --patch_len 16"
+            " --stride 8 --des Exp --train_epochs 10 --itr 1 --batch_size 128 --num_workers 4 --use_amp",
+            folder="PatchTST_supervised",
+            environment={"PYTHONPATH": "PatchTST_supervised"},
+            data={"PatchTST_supervised/start.py": "nested_starts/old_infinity.py"}),
     Program("deepxde-ode", "10,000 steps in one call of train, a test every 1000", "lululxvi/deepxde", "ode_2nd.py",
             folder="examples/pinn_forward", environment={"PYTHONPATH": ".", "DDE_BACKEND": "pytorch"},
             seconds=150),
