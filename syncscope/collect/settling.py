@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 from syncscope.collect.bare.window import settle
-from syncscope.collect.plan import Plan
 from syncscope.collect.ready_ranks import ReadyRanks
 from syncscope.collect.recorded import Recorded
 from syncscope.collect.relatives import several_ranks
@@ -25,8 +25,15 @@ LONG = 3.0
 """A step lasts so many times as long as usual where the program did something else in it, or between two times of its
 loop."""
 
+FAR_NS = 20e6
+"""By so many nanoseconds it is longer where a window is recorded again for it: the scheduler of a busy host makes a
+step longer by a few milliseconds now and then."""
+
 FEW = 0.25
-"""Share of the bare steps that may be long where a window that meets such a one begins anew."""
+"""Share of the bare steps that may be long where a window with such a one is recorded again."""
+
+LONG_COMES = 40
+"""Steps that may pass until a long one comes, after which the next may not come soon."""
 
 TOGETHER_S = 0.1
 """Ranks reach the end of a step at times that differ by far less than this."""
@@ -60,28 +67,29 @@ def go_on_together(
             yield
 
 
-def longest_steps_ns(torch: Any, plan: Plan, recorded: Recorded) -> tuple[float, ...]:
-    """What a step may take at most in the first, second and third try of a window: after a longer one, it begins anew.
+def has_long_step(recorded: Recorded, boundaries_ns: Sequence[int]) -> bool:
+    """Whether one of the steps between ``boundaries_ns`` is far longer than the others, as few bare ones are.
 
     One step in ten may test something, or write a file: five steps show that too often, or not at all. Not so where
-    many steps are long, where a loader that delivers in bursts sets the pace, and where there may be few steps.
+    many are long, where a loader that delivers in bursts sets the pace, and where the host runs ahead of the device.
     """
     bare, usual = recorded.bare, recorded.usual_step_ns
-    if bare is None or not plan.settle or several_ranks(torch):
-        return (math.inf,)
-    paced = bare.loader is not None and not bare.loader.ready
-    runs_ahead = bare.drain_ns is None or bare.drain_ns > usual
+    lengths = [end - begin for begin, end in itertools.pairwise(boundaries_ns)]
+    if bare is None or not lengths or (bare.loader is not None and not bare.loader.ready):
+        return False
+    if bare.drain_ns is None or bare.drain_ns > usual:
+        return False
     long_ones = sum(length > LONG * usual for length in bare.steps_ns)
-    if paced or runs_ahead or long_ones > FEW * len(bare.steps_ns):
-        return (math.inf,)
-    return (LONG * usual, LONG * usual, math.inf)
+    longest, others = max(lengths), max(usual, statistics.median(lengths))
+    return long_ones <= FEW * len(bare.steps_ns) and longest > max(LONG * others, others + FAR_NS)
 
 
 def pass_settling_steps(
-    torch: Any, recorded: Recorded, most: int, least_s: float, passed: int, warming: list[int]
+    torch: Any, recorded: Recorded, most: int, least_s: float, passed: int, warming: list[int], *, uneven: bool
 ) -> Steps:
     """Let at most ``most`` steps pass under the profiler, which keeps nothing of them, until they are as long as
-    the bare ones and ``least_s`` seconds are over, or as many steps as had ``passed`` before.
+    the bare ones and ``least_s`` seconds are over, or as many steps as had ``passed`` before. Where steps are
+    ``uneven``, go on until one was far longer than usual, but for ``LONG_COMES`` at most.
 
     Appends the end of each but the last to ``warming``, by ``time.time_ns``, and a note to ``recorded`` where they
     stayed too short.
@@ -107,3 +115,10 @@ def pass_settling_steps(
                 f"The recorded steps may be too short: the one before took {last:.3g} ms, the median bare step"
                 f" {usual:.3g} ms. A loader may have had batches ready from a pause of ours."
             )
+    began, longest_ns = time.time_ns(), LONG * recorded.usual_step_ns
+    for _ in range(LONG_COMES if uneven else 0):
+        warming.append(time.time_ns())
+        yield
+        now = time.time_ns()
+        if now - warming[-1] > longest_ns or now - began > SETTLE_S * 1e9:
+            return

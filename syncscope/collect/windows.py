@@ -8,12 +8,10 @@ whole steps.
 from __future__ import annotations
 
 import inspect
-import math
 import os
 import threading
 import time
 from collections.abc import Callable, Generator
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -30,7 +28,7 @@ from syncscope.collect.profiler import KinetoWindow
 from syncscope.collect.ready_ranks import IN_TRAINING_S, PATIENCE_S, ReadyRanks
 from syncscope.collect.recorded import Census, NoCensus, Recorded, Window
 from syncscope.collect.relatives import several_ranks
-from syncscope.collect.settling import LONG, Steps, go_on_together, longest_steps_ns, pass_settling_steps
+from syncscope.collect.settling import LONG, Steps, go_on_together, has_long_step, pass_settling_steps
 from syncscope.collect.sites.recorder import SiteRecorder
 from syncscope.collect.sites.sampler import HostSampler
 from syncscope.collect.sites.stacks import Stacks
@@ -48,25 +46,9 @@ PATIENT = 3
 TOLERANT = 6
 """... and after this many it goes on through them: the program never makes enough steps in a row."""
 
-COMPILED_ANEW = 3
-"""How often a window is recorded again because something was compiled in it: those are not the steady step."""
-
-
-@dataclass
-class _Passed:
-    """The steps that have passed while a window is open. ``first`` is the number of the first that counts."""
-
-    first: int
-    warming: list[int]
-    """The end of each step before, by ``time.time_ns``, and ..."""
-    boundaries: list[int] = field(default_factory=list)
-    """... the boundaries of those that count."""
-    warmed: list[SiteEvent] = field(default_factory=list)
-    """What was called in the steps before."""
-
-    @property
-    def ends(self) -> tuple[int, ...]:
-        return (*self.warming, *self.boundaries)
+RECORDED_ANEW = 3
+"""How often a window is recorded again because something was compiled in it, or one step was far longer than the
+others: those are not the steady step."""
 
 
 class Windows:
@@ -105,7 +87,9 @@ class Windows:
         self._clocks = clocks
         self._compilations = compilations
         self._compiled = compilations()
-        self._compiled_anew = 0
+        self._recorded_anew = 0
+        self._uneven = False
+        """One of the recorded steps was far longer than the others."""
         self._ready_ranks = ready_ranks
         self._name = name
         self._gathered = 0
@@ -327,7 +311,8 @@ class Windows:
         """Record ``steps`` steps as ``recorded.<name>``, after some that warm up the profiler and hooks."""
         profiler = KinetoWindow(self._torch, cpu=cpu, on_foreign=self._foreign_profiler)
         sites, sampler = SiteRecorder(self._torch, self._stacks, self._threads), HostSampler(self._stacks)
-        passed = _Passed(self._count, [time.time_ns()])
+        boundaries: list[int] = []
+        warming, warmed, first = [time.time_ns()], list[SiteEvent](), self._count
         self._enough = lambda: False
         self._open = True
         try:
@@ -339,57 +324,55 @@ class Windows:
             yield
             if name == "timed" and self._interrupted < PATIENT:
                 yield from pass_settling_steps(
-                    self._torch, self.recorded, self.plan.settle, self._clock_s, passed.first, passed.warming
+                    self._torch, self.recorded, self.plan.settle, self._clock_s, first, warming, uneven=self._uneven
                 )
-            passed.warmed += sites.take()
+            warmed += sites.take()
+            first = self._count
             # From an idle device to an idle device, like the bare window.
             self._sync()
             profiler.start()
+            boundaries.append(time.time_ns())
             compiled = self._compilations()
             with sampler.sampling(self._thread or 0, self.recorded.usual_step_ns if name == "timed" else 0):
-                yield from self._pass_steps(profiler, sites, passed, steps, name)
-            if name == "timed" and self._compilations() > compiled:
+                yield from self._pass_steps(profiler, range(first, first + steps), boundaries)
+            if name == "timed" and (self._compilations() > compiled or self._is_uneven(boundaries)):
                 self._record_again(name, steps, cpu=cpu, last=last)
         finally:
             # Also runs when the generator is closed in the middle of a step: whole steps are kept.
-            boundaries = passed.boundaries
             try:
                 detach = self._detaches and (last or len(boundaries) <= steps)
                 exported, drained = self._end(profiler, sites, detach=detach)
-                self._census.add_window((*passed.warmed, *(events := sites.take())), passed.ends)
+                self._census.add_window((*warmed, *(events := sites.take())), (*warming, *boundaries))
             finally:
                 self._open = False
                 self._census.resume()
             if exported is not None and len(boundaries) > 1:
-                self._spans[name] = passed.ends[1], boundaries[-1]
-                window = Window(exported, tuple(boundaries), drained, passed.first, events, sampler.take())
-                setattr(self.recorded, name, window)
+                self._spans[name] = [*warming, *boundaries][1], boundaries[-1]
+                setattr(
+                    self.recorded, name, Window(exported, tuple(boundaries), drained, first, events, sampler.take())
+                )
                 self._enough = partial(self._suffices, len(boundaries) - 1, steps)
 
-    def _pass_steps(self, profiler: KinetoWindow, sites: SiteRecorder, passed: _Passed, steps: int, name: str) -> Steps:
-        """Let the steps of a window pass. After one that is far longer than others, the window begins anew: what it has
-        recorded is then outside of its steps."""
-        timed = name == "timed"
-        for longest_ns in longest_steps_ns(self._torch, self.plan, self.recorded) if timed else (math.inf,):
-            if passed.boundaries:
-                passed.warming += passed.boundaries[:-1]
-                passed.warmed += sites.take()
-                self._sync()
-            passed.first, passed.boundaries = self._count, [time.time_ns()]
-            for number in range(passed.first, passed.first + steps):
-                with profiler.step(number):
-                    yield
-                passed.boundaries.append(time.time_ns())
-                if passed.boundaries[-1] - passed.boundaries[-2] > longest_ns:
-                    break
-            else:
-                return
+    @staticmethod
+    def _pass_steps(profiler: KinetoWindow, numbers: range, boundaries: list[int]) -> Steps:
+        """Let the steps of a window pass, and append the end of each to ``boundaries``."""
+        for number in numbers:
+            with profiler.step(number):
+                yield
+            boundaries.append(time.time_ns())
+
+    def _is_uneven(self, boundaries: list[int]) -> bool:
+        """Whether steps have just turned out to be uneven: the next window begins after a long one."""
+        if self._uneven or not self.plan.settle:  # a short window has no time for another
+            return False
+        self._uneven = has_long_step(self.recorded, boundaries)
+        return self._uneven
 
     def _record_again(self, name: str, steps: int, *, cpu: bool, last: bool) -> None:
         """Put the same window behind the one that is open. What this one recorded stays until then. Ranks all record
         the same steps, whichever of them compiles."""
-        if self._compiled_anew < COMPILED_ANEW and not several_ranks(self._torch):
-            self._compiled_anew += 1
+        if self._recorded_anew < RECORDED_ANEW and not several_ranks(self._torch):
+            self._recorded_anew += 1
             self._stages[1:1] = [self._wait_for_cupti, partial(self._record, name, steps, cpu=cpu, last=last)]
 
     def _suffices(self, recorded: int, wanted: int) -> bool:

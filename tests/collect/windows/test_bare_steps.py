@@ -48,7 +48,7 @@ def test_a_window_in_which_something_is_compiled_is_recorded_again_but_not_for_e
     while not one.finished:
         steps[0] += 1  # in each step
         one.boundary()
-    assert LOG.count("start timed") == 1 + windows.COMPILED_ANEW
+    assert LOG.count("start timed") == 1 + windows.RECORDED_ANEW
     assert LOG.count("start attribution") == 1
     assert one.recorded.timed is not None
 
