@@ -32,6 +32,11 @@ DISTRIBUTIONS = frozenset({
 
 PYTORCH_CODE: Section = (
     Advice(
+        "torch/amp/grad_scaler.py state_dict",
+        "Call the scaler's state_dict() only where a checkpoint is written: it reads the scale and the growth tracker "
+        "back, a wait each.",
+    ),
+    Advice(
         "torch/amp/grad_scaler.py get_scale",
         "Call get_scale() only where it is logged: it reads the scale back.",
         before="log(scaler.get_scale())",

@@ -140,14 +140,17 @@ def test_a_long_fix_is_told_once() -> None:
     assert read.site is not None
     several = [
         msgspec.structs.replace(
-            read, fix=fix, fingerprint=str(line), site=msgspec.structs.replace(read.site, line=line)
+            read, fix=fix, fingerprint=f"{line}{told}", at=None,
+            site=msgspec.structs.replace(read.site, line=line, expression=told, column=column),
         )
-        for line in (42, 43)
+        for line, told, column in ((42, "x.item()", 1), (43, "x.item()", 1), (42, "y.item()", 1), (42, "x.item()", 20))
     ]  # fmt: skip
     text = shown(sample.report(found=several), 120)
     assert text.count(f"fix: {fix}") == 1
-    assert "fix: the same as at train.py:42\n" in text
-    assert shown(sample.report(found=several), 120, view=VERBOSE).count(f"fix: {fix}") == 2
+    assert "fix: Do the same as at train.py:42.\n" in text
+    assert "fix: Do the same as for x.item() at this line.\n" in text
+    assert "fix: Do the same as for the wait above at this line.\n" in text
+    assert shown(sample.report(found=several), 120, view=VERBOSE).count(f"fix: {fix}") == 4
 
 
 def test_after_five_findings_the_others_have_a_line_each() -> None:
