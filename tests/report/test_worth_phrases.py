@@ -144,5 +144,9 @@ def test_idle_time_of_unknown_saving_says_what_one_cause_of_it_saves() -> None:
     )  # fmt: skip
     impact = describe_impact(saved(causes=(loading,), asks_for_more=True), INFO)
     assert (impact.level, impact.words, impact.amount) == ("unknown", "data loading alone saves 10 %", "0.51 ms")
+    bound = msgspec.structs.replace(
+        loading, cause="host work", saving_ms_per_step=None, saving_low_ms_per_step=0.0, likely_saving_ms_per_step=None
+    )
+    assert describe_impact(saved(causes=(bound,)), INFO).words == "host work alone saves at most 12 %"
     little = msgspec.structs.replace(loading, saving_ms_per_step=0.01, likely_saving_ms_per_step=0.01)
     assert describe_impact(saved(causes=(little,), asks_for_more=True), INFO).words == "saving not known"
