@@ -103,6 +103,18 @@ def called_name(expression: str | None) -> str:
     return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
 
 
+def works_on_gradients(expression: str | None) -> bool:
+    """Whether an expression runs a backward pass, or calls a method of a gradient: ``p.grad.detach()``."""
+    tree = parse_expression(expression)
+    if called_name(expression) == "backward":
+        return True
+    while isinstance(tree, ast.Call | ast.Attribute | ast.Subscript):
+        if isinstance(tree, ast.Attribute) and tree.attr == "grad":
+            return True
+        tree = tree.func if isinstance(tree, ast.Call) else tree.value
+    return False
+
+
 ANEW = frozenset({
     "arange", "bernoulli", "empty", "eye", "full", "linspace", "logspace", "normal", "ones", "rand", "randint", "randn",
     "randperm", "rsample", "sample", "zeros",
