@@ -115,6 +115,7 @@ def _brief_line(cards: Sequence[Card], report: Report) -> Text:
     others += [text for text in (name_other_phases(card),) if text]
     facts = [*source, *often, *much, *others, *describe_traces(card, report, shown=bool(much))]
     where = _without_line(finding) if finding.site is None else _short(format_location(finding.site))
+    where = f"before {where}" if finding.work_ends_at and finding.site is not None else where
     codes = "".join(f", {terminal(rule)}" for rule, _ in card.tags[1:])
     text = Text.assemble((lead, STYLES[impact.level]), *_tags(card)[:2], codes, f"  {terminal(where)}" if where else "")
     if finding.site is not None and finding.site.expression:
@@ -170,7 +171,8 @@ def _card(
     impact = describe_impact(finding, report.traces[finding.trace])
     line(console, _heading(card, impact, failing), hang=INDENT)
     if finding.site is not None:
-        where = place(finding.site, finding.site.expression, "bold cyan", view.link)
+        where = Text("before " if finding.work_ends_at else "", style="dim")
+        where.append_text(place(finding.site, finding.site.expression, "bold cyan", view.link))
         if finding.site_source == "stack":
             where.append(" (the def)", style="dim")
         line(console, where, INDENT, hang=INDENT)

@@ -11,7 +11,7 @@ from rich.console import Console
 from syncscope.analysis.merge import merge
 from syncscope.report.text import render, render_verdict, to_text
 from syncscope.report.view import WHOLE, View
-from syncscope.schema.findings import Finding
+from syncscope.schema.findings import Finding, WorkEnd
 from syncscope.schema.report import NotChecked, Replay, Report, TraceInfo
 from syncscope.schema.verdict import Budget, BudgetOutcome, Ratchet, RatchetOutcome, Verdict
 from tests.report import sample
@@ -151,6 +151,17 @@ def test_a_long_fix_is_told_once() -> None:
     assert "fix: Do the same as for x.item() at this line.\n" in text
     assert "fix: Do the same as for the wait above at this line.\n" in text
     assert shown(sample.report(found=several), 120, view=VERBOSE).count(f"fix: {fix}") == 4
+
+
+def test_the_line_at_which_work_of_the_host_ends_is_told_as_what_comes_after_it() -> None:
+    (read,) = sample.findings()[:1]
+    assert read.site is not None
+    ends = (WorkEnd(site=read.site, share=0.9),)
+    idle = msgspec.structs.replace(read, rule="OVL303", work_ends_at=ends, idle_ms_per_step=3.0)
+    text = shown(sample.report(found=[idle]), 120)
+    assert "\n  before train.py:42  loss.item()  in train_step\n" in text
+    more = [msgspec.structs.replace(one, saving_ms_per_step=1.0) for one in several(5)]
+    assert "before train.py:42  loss.item()" in shown(sample.report(found=[*more, idle]), 120).partition("also:")[2]
 
 
 def test_after_five_findings_the_others_have_a_line_each() -> None:
