@@ -10,8 +10,8 @@ from functools import cached_property
 import msgspec
 from msgspec.structs import replace
 
-from syncscope.advice import WEIGHTS
-from syncscope.rules.base.groups import key_of, to_ms
+from syncscope.advice import READ_MANY, WEIGHTS
+from syncscope.rules.base.groups import MANY, key_of, to_ms
 from syncscope.rules.base.program import moves_weights
 from syncscope.rules.base.rule import Hit, RankRule, name_place
 from syncscope.schema.counting import MAY_WAIT_NS, RecordedPhase
@@ -402,6 +402,9 @@ def _names(line: CountedLine, ops: tuple[str, ...]) -> Iterator[str]:
             yield WEIGHTS
     elif line.place.site is not None and called_name(line.place.site.expression) in TO_HOST:
         yield "DtoH"
+    often = line.frequency(several=False)
+    if line.phase.steps and often is not None and often.mean >= MANY:
+        yield READ_MANY
 
 
 def _message(line: CountedLine, finding: Finding) -> str:
