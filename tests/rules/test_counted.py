@@ -149,6 +149,12 @@ class TestLinesWithoutAWindow:
         assert (found.run_per_step, found.occurrences, found.phase) == (1.0, 100, "train")
         assert found.saving_ms_per_step is None and found.fix
 
+    @pytest.mark.parametrize(("kind", "of_loss"), [("train", True), ("evaluate", False), ("generate", False)])
+    def test_a_value_that_is_read_where_nothing_is_trained_is_no_loss(self, kind: PhaseKind, *, of_loss: bool) -> None:
+        builder = TraceBuilder().phase(kind, steps=10).counted(0, 10, line(1, "done.sum().item()"))
+        (found,) = findings(builder.run(), "SYN102")
+        assert ("loss.detach()" in found.fix) == of_loss
+
     def test_a_bound_of_a_slice_and_an_index_of_a_list_are_read_where_the_source_tells(self) -> None:
         builder = TraceBuilder().phase("evaluate", steps=10).counted(0, 10, line(1, "x[:n]"))
         builder.source("train.py", 1, "y = x[:n].tolist()").counted(0, 10, line(2, "x[i]"))
