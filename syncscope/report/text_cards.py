@@ -153,8 +153,11 @@ def _in_phase(finding: Finding, report: Report) -> str:
 
 
 def _without_line(finding: Finding) -> str:
-    """The annotation that a finding without a line is in, else its op; ``""`` without either."""
-    return f"in {finding.annotation}" if finding.annotation else finding.op or ""
+    """The annotation that a finding without a line is in, else its op, or that its line is unknown; ``""`` of what is
+    about the step as a whole."""
+    if finding.annotation:
+        return f"in {finding.annotation}"
+    return f"{finding.op}, line unknown" if finding.op else ""
 
 
 def _short(place: str) -> str:
@@ -171,13 +174,13 @@ def _card(
     impact = describe_impact(finding, report.traces[finding.trace])
     line(console, _heading(card, impact, failing), hang=INDENT)
     if finding.site is not None:
-        where = Text("before " if finding.work_ends_at else "", style="dim")
-        where.append_text(place(finding.site, finding.site.expression, "bold cyan", view.link))
+        shown = Text("before " if finding.work_ends_at else "", style="dim")
+        shown.append_text(place(finding.site, finding.site.expression, "bold cyan", view.link))
         if finding.site_source == "stack":
-            where.append(" (the def)", style="dim")
-        line(console, where, INDENT, hang=INDENT)
-    elif finding.annotation:
-        line(console, Text(terminal(_without_line(finding)), style="dim"), INDENT, hang=INDENT)
+            shown.append(" (the def)", style="dim")
+        line(console, shown, INDENT, hang=INDENT)
+    elif where := _without_line(finding):
+        line(console, Text(terminal(where), style="dim"), INDENT, hang=INDENT)
     if finding.exceeds:
         line(console, Text(terminal(finding.exceeds), style="yellow"), INDENT, hang=INDENT)
     if finding.at is not None and tells_more(finding):

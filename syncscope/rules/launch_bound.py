@@ -228,8 +228,8 @@ def _waits(late_ms: float, idle: str, steps: int) -> str:
         return f"so the device waits {idle} for the next one"
     return (
         f"which {'a step takes' if steps else 'they take'} at least; on a device of its own it would wait {idle} for "
-        f"them. Here that wait does not show: for {milliseconds(late_ms)} the device is late to begin what was launched in "
-        "time, as when another process uses it, and no change of the launches shortens that"
+        f"them. Here that wait does not show: for {milliseconds(late_ms)} the device is late to begin what was "
+        "launched in time, as when another process uses it, and no change of the launches shortens that"
     )
 
 

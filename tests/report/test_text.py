@@ -164,6 +164,14 @@ def test_the_line_at_which_work_of_the_host_ends_is_told_as_what_comes_after_it(
     assert "before train.py:42  loss.item()" in shown(sample.report(found=[*more, idle]), 120).partition("also:")[2]
 
 
+def test_an_op_without_a_line_says_so() -> None:
+    (wait,) = several(1, site=None, at=None, annotation=None, op="cudaMemcpyAsync")
+    assert "\n  cudaMemcpyAsync, line unknown\n" in shown(sample.report(found=[wait]), 120)
+    small = msgspec.structs.replace(wait, saving_ms_per_step=0.001, saving_below_drift=True)
+    assert "scalar-read  cudaMemcpyAsync, line unknown  " in shown(sample.report(found=[small]), 120)
+    assert "line unknown" not in shown(sample.report(found=[msgspec.structs.replace(wait, op=None)]), 120)
+
+
 def test_after_five_findings_the_others_have_a_line_each() -> None:
     text = shown(sample.report(found=several(7)), 120)
     assert text.count("fix: ") == 5
