@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from syncscope.report.cards import Card, choose_findings, make_cards
+from syncscope.report.cards import choose_findings, count_changes
 from syncscope.report.device_time import find_whole, share_of_cause, share_of_compute, share_of_idle
 from syncscope.report.first_change import (
     LEADS,
@@ -30,7 +30,7 @@ from syncscope.report.recorded_part import describe_part
 from syncscope.report.runs import count_waits, holds_collectives_alone, is_counted_only, is_seldom, main_phase, phase_of
 from syncscope.report.trace_phrases import label_by_number, label_cause, was_shared
 from syncscope.report.worth_phrases import LOW, find_step_ms, find_step_of_run, outlasts_recorded
-from syncscope.schema.findings import COMPILED, NOTHING, RACES, Finding, gain, is_exposed
+from syncscope.schema.findings import COMPILED, RACES, Finding, gain, is_exposed
 from syncscope.schema.order import weigh
 from syncscope.schema.report import Report, TraceInfo
 from syncscope.schema.run import Run
@@ -100,7 +100,7 @@ def conclude(report: Report, verdict: Verdict | None = None) -> Conclusion:
     if best is not None and verdict is None and _is_guess(best, report.traces[best.trace]):
         best = None
     trace = best.trace if best is not None else _idlest(report.traces)
-    changes = _count_changes(make_cards(one for one in found if not one.asks_for_more))
+    changes = count_changes(found)
     together = _measure_together(best, report, trace) if verdict is None and changes > 1 else None
     step = _describe_step(best, report.traces[trace], together, changes)
     step += _add_all(best, report, trace, changes) if verdict is None and changes > 1 and together is None else ""
@@ -239,17 +239,6 @@ def _is_known(finding: Finding, traces: Sequence[TraceInfo]) -> bool:
 
 def _is_known_gain(gain: Gain | None) -> bool:
     return gain is not None and not gain.is_bound
-
-
-def _count_changes(cards: Sequence[Card]) -> int:
-    """How many changes save something as far as it is known, or where that is one alone, how many there are: what is
-    unknown is in no sum."""
-
-    def saves(finding: Finding) -> bool:
-        return (finding.saving_high_ms_per_step or finding.saving_ms_per_step or 0.0) >= NOTHING
-
-    known = sum(any(map(saves, card.findings)) for card in cards)
-    return known if known > 1 else len(cards)
 
 
 def _can_begin(finding: Finding) -> bool:
