@@ -107,6 +107,10 @@ def test_each_cause_of_idle_time_has_its_worth_or_names_the_findings_about_it() 
         "launching: 0.4 ms, which another finding is about"
     ]
     assert describe_causes(READ, sample.report()) == []
+    much = msgspec.structs.replace(idle, idle_ms_per_step=2.9)
+    assert describe_causes(much, sample.report(found=[READ, much]))[0].endswith("; queued on device: 0.3 ms")
+    alone = msgspec.structs.replace(much, causes=(queued,))
+    assert describe_causes(alone, sample.report(found=[alone])) == []
 
 
 def test_the_idle_time_of_launches_is_a_share_of_the_step_without_the_profiler() -> None:
