@@ -45,6 +45,9 @@ LEAST_SHARE = 0.01
 FAR = 3.0
 """What may save so many times as much of the run as a wait that no window recorded comes before it."""
 
+UNLIKE = 1.5
+"""A step that takes so many times as long as those of the run, or they as it, is told beside theirs."""
+
 NEARLY_AS_MUCH = 0.5
 """Of what a change likely gains, of which only the most is known: one whose saving is known comes first where it saves
 as much."""
@@ -309,7 +312,9 @@ def _describe_step(best: Finding | None, info: TraceInfo, together: Gain | None,
         now = f"{milliseconds(alone.step_ms)}{_base(info, None)}"
         return f"{now}; {describe_place(best)} takes at most {percent(alone.ms, alone.step_ms)} of it"
     if gain is None or gain.step_ms is None:
-        now = _of_run(info) if step_ms is None else f"{milliseconds(step_ms)}{_base(info, None)}"
+        now = (
+            _of_run(info) if step_ms is None else f"{milliseconds(step_ms)}{_base(info, None)}{_beside(info, step_ms)}"
+        )
         if info.run is not None and is_counted_only(info) and main_phase(info.run) is None:
             return _describe_waits(best, info.run)
         if best is None:
@@ -362,6 +367,14 @@ def _base(info: TraceInfo, of_run: Finding | None) -> str:
         return " (replayed, to the end of the device's work)"
     besides = " or warm-up" if _lacks_warm_up(info) else ""
     return f" (replayed without the profiler{besides})" if before else " (under the profiler)"
+
+
+def _beside(info: TraceInfo, step_ms: float) -> str:
+    """How long the steps of the phase take over the run, where the one of ``step_ms`` is unlike them."""
+    phases = info.run.phases if info.run is not None else ()
+    over_run = next((one.step_ms.typical for one in phases if one.name == info.phase and one.step_ms), step_ms)
+    unlike = max(over_run, step_ms) > UNLIKE * min(over_run, step_ms)
+    return f", {milliseconds(over_run)} over the run" if unlike else ""
 
 
 def _lacks_warm_up(info: TraceInfo) -> bool:
