@@ -113,6 +113,13 @@ SHAPES: Section = (
         after="loss = (x * mask).sum() / mask.sum()",
     ),
     Advice(
+        "IndexBackward0 aten::nonzero",
+        "This is the gradient of x[mask]: keep the shape in the forward pass (torch.where(mask, x, 0), or weight by "
+        "the mask), whose gradient needs no size.",
+        before="loss = x[mask].mean()",
+        after="loss = torch.where(mask, x, 0).sum() / mask.sum()",
+    ),
+    Advice(
         f"{WRITE} aten::nonzero",
         "Write with x = torch.where(mask, values, x), or masked_fill_ of a Python number, instead of x[mask] = values.",
         before="x[mask] = values",

@@ -202,6 +202,15 @@ def test_the_expression_tells_where_ops_are_alike(expression: str, ops: tuple[st
         (("aten::index", "aten::nonzero"), "instead of x[mask]"),
         (("aten::bincount", "aten::to", "aten::copy_"), "minlength= does not help"),
         (("autograd::engine::evaluate_function: ProdBackward0", "ProdBackward0", "aten::nonzero"), "prod()"),
+        (
+            (
+                "autograd::engine::evaluate_function: IndexBackward0",
+                "IndexBackward0",
+                "aten::_index_put_impl_",
+                "aten::nonzero",
+            ),
+            "gradient of x[mask]",
+        ),
         (("aten::masked_select_backward", "aten::other"), "mark what counts"),
     ],
 )
