@@ -80,6 +80,7 @@ class TraceBuilder:
         self._hazards: list[HazardEvent] | None = None
         self._phases: list[RecordedPhase] = []
         self._counted: list[CountedWait] = []
+        self._sources: dict[str, dict[str, str]] = {}
         self._run: dict[str, Any] | None = None
         self._compiled: list[CompileEvent] | None = None
         self._kernels: dict[str, list[int]] = {}
@@ -307,6 +308,11 @@ class TraceBuilder:
         self._counted.append(msgspec.convert(wait, CountedWait))
         return self
 
+    def source(self, file: str, number: int, text: str) -> TraceBuilder:
+        """The recording keeps the text of a line."""
+        self._sources.setdefault(file, {})[str(number)] = text
+        return self
+
     def compiled(
         self,
         kind: CompileKind | None = None,
@@ -369,6 +375,7 @@ class TraceBuilder:
             steps=msgspec.structs.replace(self._steps, boundaries_ns=tuple(epoch_ns(b) for b in self._boundaries)),
             frames=tuple(self._frames),
             stacks=tuple(self._stacks),
+            sources=self._sources,
             sites=tuple(self._sites),
             samples=tuple(sorted(self._samples, key=lambda one: one.at_ns)),
             attribution=None if self._attribution is None else tuple(self._attribution),

@@ -137,8 +137,8 @@ LAST_TO_HOST = Advice(
 
 COPY_TO_DEVICE = Advice(
     "",
-    "Copy from pinned memory (DataLoader(pin_memory=True), or a buffer pinned once) with non_blocking=True; make what "
-    "is new each time, such as random numbers, on the device.",
+    "Copy from pinned memory (DataLoader(pin_memory=True), or a buffer pinned once) with non_blocking=True; what is no "
+    "batch and the program makes itself in each step, such as random numbers or a mask, is best made on the device.",
     before="""
     loader = DataLoader(data)
     x = batch.to('cuda')

@@ -32,6 +32,11 @@ DISTRIBUTIONS = frozenset({
 
 PYTORCH_CODE: Section = (
     Advice(
+        "torch/amp/grad_scaler.py state_dict",
+        "Call the scaler's state_dict() only where a checkpoint is written: it reads the scale and the growth tracker "
+        "back, a wait each.",
+    ),
+    Advice(
         "torch/amp/grad_scaler.py get_scale",
         "Call get_scale() only where it is logged: it reads the scale back.",
         before="log(scaler.get_scale())",
@@ -106,6 +111,13 @@ SHAPES: Section = (
         "Keep the shape: torch.where(mask, x, 0), or multiply by the mask and divide by its sum.",
         before="loss = x.masked_select(mask).mean()",
         after="loss = (x * mask).sum() / mask.sum()",
+    ),
+    Advice(
+        "IndexBackward0 aten::nonzero",
+        "This is the gradient of x[mask]: keep the shape in the forward pass (torch.where(mask, x, 0), or weight by "
+        "the mask), whose gradient needs no size.",
+        before="loss = x[mask].mean()",
+        after="loss = torch.where(mask, x, 0).sum() / mask.sum()",
     ),
     Advice(
         f"{WRITE} aten::nonzero",

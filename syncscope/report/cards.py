@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from syncscope.report.finding_phrases import group_alike
-from syncscope.schema.findings import BETWEEN_RANKS, RACES, SEVERITIES, Finding, gain
+from syncscope.schema.findings import BETWEEN_RANKS, NOTHING, RACES, SEVERITIES, Finding, gain
 from syncscope.schema.report import Report
 
 
@@ -140,6 +140,24 @@ def choose_findings(report: Report) -> list[Finding]:
         for finding in found
         if not (finding.sums_up and any((finding.trace, other) in own for other in _summed_up(finding)))
     ]
+
+
+def count_saving(found: Iterable[Finding]) -> int:
+    """How many cards of ``found`` save something as far as it is known; what only asks for more is no change."""
+    cards = make_cards(one for one in found if not one.asks_for_more)
+    return sum(any(map(_saves, card.findings)) for card in cards)
+
+
+def count_changes(found: Iterable[Finding]) -> int:
+    """How many changes save something as far as it is known, or where that is one alone, how many there are: what is
+    unknown is in no sum."""
+    kept = [one for one in found if not one.asks_for_more]
+    known = count_saving(kept)
+    return known if known > 1 else len(make_cards(kept))
+
+
+def _saves(finding: Finding) -> bool:
+    return (finding.saving_high_ms_per_step or finding.saving_ms_per_step or 0.0) >= NOTHING
 
 
 def _summed_up(finding: Finding) -> Iterable[str]:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from syncscope.report.cards import Card, choose_findings, make_cards
+from syncscope.report.cards import choose_findings, count_changes
 from syncscope.report.device_time import find_whole, share_of_cause, share_of_compute, share_of_idle
 from syncscope.report.first_change import (
     LEADS,
@@ -30,7 +30,7 @@ from syncscope.report.recorded_part import describe_part
 from syncscope.report.runs import count_waits, holds_collectives_alone, is_counted_only, is_seldom, main_phase, phase_of
 from syncscope.report.trace_phrases import label_by_number, label_cause, was_shared
 from syncscope.report.worth_phrases import LOW, find_step_ms, find_step_of_run, outlasts_recorded
-from syncscope.schema.findings import COMPILED, NOTHING, RACES, Finding, gain, is_exposed
+from syncscope.schema.findings import COMPILED, RACES, Finding, gain, is_exposed
 from syncscope.schema.order import weigh
 from syncscope.schema.report import Report, TraceInfo
 from syncscope.schema.run import Run
@@ -44,6 +44,9 @@ LEAST_SHARE = 0.01
 
 FAR = 3.0
 """What may save so many times as much of the run as a wait that no window recorded comes before it."""
+
+UNLIKE = 1.5
+"""A step that takes so many times as long as those of the run, or they as it, is told beside theirs."""
 
 NEARLY_AS_MUCH = 0.5
 """Of what a change likely gains, of which only the most is known: one whose saving is known comes first where it saves
@@ -100,7 +103,7 @@ def conclude(report: Report, verdict: Verdict | None = None) -> Conclusion:
     if best is not None and verdict is None and _is_guess(best, report.traces[best.trace]):
         best = None
     trace = best.trace if best is not None else _idlest(report.traces)
-    changes = _count_changes(make_cards(one for one in found if not one.asks_for_more))
+    changes = count_changes(found)
     together = _measure_together(best, report, trace) if verdict is None and changes > 1 else None
     step = _describe_step(best, report.traces[trace], together, changes)
     step += _add_all(best, report, trace, changes) if verdict is None and changes > 1 and together is None else ""
@@ -241,17 +244,6 @@ def _is_known_gain(gain: Gain | None) -> bool:
     return gain is not None and not gain.is_bound
 
 
-def _count_changes(cards: Sequence[Card]) -> int:
-    """How many changes save something as far as it is known, or where that is one alone, how many there are: what is
-    unknown is in no sum."""
-
-    def saves(finding: Finding) -> bool:
-        return (finding.saving_high_ms_per_step or finding.saving_ms_per_step or 0.0) >= NOTHING
-
-    known = sum(any(map(saves, card.findings)) for card in cards)
-    return known if known > 1 else len(cards)
-
-
 def _can_begin(finding: Finding) -> bool:
     return finding.severity != "note" and not finding.by_design
 
@@ -320,7 +312,9 @@ def _describe_step(best: Finding | None, info: TraceInfo, together: Gain | None,
         now = f"{milliseconds(alone.step_ms)}{_base(info, None)}"
         return f"{now}; {describe_place(best)} takes at most {percent(alone.ms, alone.step_ms)} of it"
     if gain is None or gain.step_ms is None:
-        now = _of_run(info) if step_ms is None else f"{milliseconds(step_ms)}{_base(info, None)}"
+        now = (
+            _of_run(info) if step_ms is None else f"{milliseconds(step_ms)}{_base(info, None)}{_beside(info, step_ms)}"
+        )
         if info.run is not None and is_counted_only(info) and main_phase(info.run) is None:
             return _describe_waits(best, info.run)
         if best is None:
@@ -373,6 +367,14 @@ def _base(info: TraceInfo, of_run: Finding | None) -> str:
         return " (replayed, to the end of the device's work)"
     besides = " or warm-up" if _lacks_warm_up(info) else ""
     return f" (replayed without the profiler{besides})" if before else " (under the profiler)"
+
+
+def _beside(info: TraceInfo, step_ms: float) -> str:
+    """How long the steps of the phase take over the run, where the one of ``step_ms`` is unlike them."""
+    phases = info.run.phases if info.run is not None else ()
+    over_run = next((one.step_ms.typical for one in phases if one.name == info.phase and one.step_ms), step_ms)
+    unlike = max(over_run, step_ms) > UNLIKE * min(over_run, step_ms)
+    return f", {milliseconds(over_run)} over the run" if unlike else ""
 
 
 def _lacks_warm_up(info: TraceInfo) -> bool:

@@ -126,9 +126,13 @@ def describe_impact(finding: Finding, info: TraceInfo) -> Impact:
 
 
 def _impact_of_cause(finding: Finding, info: TraceInfo) -> Impact:
-    """Of a finding whose own saving is not known: what the cause of idle time saves by which it is placed."""
-    known = [one for one in finding.causes if not one.covered_by and (one.likely_saving_ms_per_step or 0.0) >= NOTHING]
+    """Of a finding whose own saving is not known: what the cause of idle time saves by which it is placed, or the most
+    that one of them saves."""
+    own = [one for one in finding.causes if not one.covered_by]
+    known = [one for one in own if (one.likely_saving_ms_per_step or 0.0) >= NOTHING]
     cause = max(known, key=lambda one: one.likely_saving_ms_per_step or 0.0, default=None)
+    if cause is None:
+        cause = max(own, key=lambda one: one.saving_high_ms_per_step or 0.0, default=None)
     if cause is None:
         return Impact(level="unknown", words="saving not known")
     gain = _gain(

@@ -28,7 +28,7 @@ from syncscope.report.run_phrases import describe_source
 from syncscope.report.text_lines import line, place
 from syncscope.report.view import MOST_CARDS, View
 from syncscope.report.worth_phrases import describe_causes
-from syncscope.schema.findings import NOTHING, Finding
+from syncscope.schema.findings import NOTHING, Finding, Site
 from syncscope.schema.report import Report
 
 STYLES: dict[Level, str] = {
@@ -64,7 +64,7 @@ def show_cards(cards: Sequence[Card], report: Report, console: Console, view: Vi
     whole = [card for card in kept if kinds[id(card)] == "whole"]
     seen = whole if every else [card for card in whole if not is_unseen(card, report)] or whole
     full = {id(card) for card in (seen if every else seen[:MOST_CARDS])}
-    fixes: dict[str, str] = {}
+    fixes: dict[str, Site] = {}
     for card in whole:
         if id(card) in full:
             _card(card, report, console, view, failing, fixes)
@@ -84,10 +84,14 @@ def _briefly(cards: Sequence[Card], heading: str, report: Report, console: Conso
         return
     line(console, Text(heading, style="dim"))
     alike: dict[object, list[Card]] = {}
+    at_place: dict[object, list[Card]] = {}
     for card in cards:
         finding, family = card.lead, find_family(card, report)
         own = (card.tags, finding.site or id(card), finding.phase, finding.trace)
-        alike.setdefault(own if family is None else family, []).append(card)
+        key = own if family is None else family
+        same = alike.setdefault(key, []) if key in alike or own not in at_place else at_place[own]
+        same.append(card)
+        at_place.setdefault(own, same)
     for same in list(alike.values())[:most]:
         line(console, _brief_line(same, report), INDENT, hang=INDENT)
     if len(alike) > most:
@@ -111,6 +115,7 @@ def _brief_line(cards: Sequence[Card], report: Report) -> Text:
     others += [text for text in (name_other_phases(card),) if text]
     facts = [*source, *often, *much, *others, *describe_traces(card, report, shown=bool(much))]
     where = _without_line(finding) if finding.site is None else _short(format_location(finding.site))
+    where = f"before {where}" if finding.work_ends_at and finding.site is not None else where
     codes = "".join(f", {terminal(rule)}" for rule, _ in card.tags[1:])
     text = Text.assemble((lead, STYLES[impact.level]), *_tags(card)[:2], codes, f"  {terminal(where)}" if where else "")
     if finding.site is not None and finding.site.expression:
@@ -148,8 +153,11 @@ def _in_phase(finding: Finding, report: Report) -> str:
 
 
 def _without_line(finding: Finding) -> str:
-    """The annotation that a finding without a line is in, else its op; ``""`` without either."""
-    return f"in {finding.annotation}" if finding.annotation else finding.op or ""
+    """The annotation that a finding without a line is in, else its op, or that its line is unknown; ``""`` of what is
+    about the step as a whole."""
+    if finding.annotation:
+        return f"in {finding.annotation}"
+    return f"{finding.op}, line unknown" if finding.op else ""
 
 
 def _short(place: str) -> str:
@@ -158,7 +166,7 @@ def _short(place: str) -> str:
 
 
 def _card(
-    card: Card, report: Report, console: Console, view: View, failing: bool, fixes: MutableMapping[str, str]
+    card: Card, report: Report, console: Console, view: View, failing: bool, fixes: MutableMapping[str, Site]
 ) -> None:
     """Print a card. ``fixes`` are those that were told, each with its line: unless all is to be shown, a long one is
     told once."""
@@ -166,12 +174,13 @@ def _card(
     impact = describe_impact(finding, report.traces[finding.trace])
     line(console, _heading(card, impact, failing), hang=INDENT)
     if finding.site is not None:
-        where = place(finding.site, finding.site.expression, "bold cyan", view.link)
+        shown = Text("before " if finding.work_ends_at else "", style="dim")
+        shown.append_text(place(finding.site, finding.site.expression, "bold cyan", view.link))
         if finding.site_source == "stack":
-            where.append(" (the def)", style="dim")
-        line(console, where, INDENT, hang=INDENT)
-    elif finding.annotation:
-        line(console, Text(terminal(_without_line(finding)), style="dim"), INDENT, hang=INDENT)
+            shown.append(" (the def)", style="dim")
+        line(console, shown, INDENT, hang=INDENT)
+    elif where := _without_line(finding):
+        line(console, Text(terminal(where), style="dim"), INDENT, hang=INDENT)
     if finding.exceeds:
         line(console, Text(terminal(finding.exceeds), style="yellow"), INDENT, hang=INDENT)
     if finding.at is not None and tells_more(finding):
@@ -190,11 +199,20 @@ def _card(
     for why in _explain_saving(finding) if view.verbose else ():
         line(console, Text(terminal(why), style="dim"), INDENT, hang=INDENT)
     told = fixes.get(finding.fix) if not (failing or view.verbose) and len(finding.fix) > LONG_FIX else None
-    fix = f"the same as at {told}" if told else finding.fix
+    fix = _point_to(told, finding.site) if told is not None else finding.fix
     if finding.site is not None:
-        fixes.setdefault(finding.fix, format_location(finding.site))
+        fixes.setdefault(finding.fix, finding.site)
     line(console, Text.assemble(("fix: ", "green"), terminal(fix)), INDENT, hang=5)
     console.print()
+
+
+def _point_to(told: Site, site: Site | None) -> str:
+    """What to do at a line whose fix a card above has told of another line, or of another wait at this one."""
+    if site is None or (told.file, told.line) != (site.file, site.line):
+        return f"Do the same as at {format_location(told)}."
+    if told.expression and told.expression != site.expression:
+        return f"Do the same as for {shorten_expression(told.expression, LONG_EXPRESSION)} at this line."
+    return "Do the same as for the wait above at this line."
 
 
 def _explain_saving(finding: Finding) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from syncscope.report.cards import choose_findings, make_cards
+from syncscope.report.cards import choose_findings, count_saving, make_cards
 from syncscope.report.finding_phrases import group_alike
 from syncscope.report.joint import explain_joint
 from syncscope.report.numbers import count
@@ -21,6 +21,8 @@ def summarize_report(report: Report) -> str:
     facts = [count(number, "finding") if number else "no findings"]
     if places < number:
         facts[0] += f" at {count(places, 'place')}"
+    if 1 < (saving := count_saving(found)) < places:
+        facts[0] += f", {saving} of them known to save something"
     if summing := _summing_up(report, found):
         facts.append(f"{summing} more that only {'sums' if summing == 1 else 'sum'} up others")
     for status, ending in (("expected", "expected"), ("baseline", "in the baseline")):

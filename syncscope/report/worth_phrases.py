@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 from syncscope.report.numbers import between, milliseconds, percent
+from syncscope.report.trace_phrases import label_cause, was_shared
 from syncscope.schema.findings import COMPILED, NOTHING, Finding, IdleCause
 from syncscope.schema.report import Report, TraceInfo
 
 UNTOLD = "less than can be told (under 1 %)"
 """A saving that is a smaller share of the step than that by which the same program differs from one time it is measured
 to the next."""
+
+MUCH = 0.1
+"""Share of idle time from which on a cause of it is told though nobody knows what it saves."""
 
 LOW = 0.01
 """Share of the step under which a saving is low, and of all changes together only the most is told."""
@@ -96,9 +101,14 @@ def answer_asked(info: TraceInfo) -> Iterator[str]:
 
 def describe_causes(finding: Finding, report: Report) -> list[str]:
     """What each cause of a finding about idle time is worth, in one sentence: ``data loading: saves about 44 ms (28 %);
-    wait: 3 ms, see SYN102 (train.py:21)``."""
+    wait: 3 ms, see SYN102 (train.py:21)``. Of one whose saving is not known it is how long it takes, where that is
+    much: ``queued on device: 41 ms``. Nothing where that is all there is to tell, which the message tells, too."""
     said = [_describe_cause(cause, finding, report) for cause in finding.causes]
-    return ["; ".join(one for one in said if one)] if any(said) else []
+    if not any(said):
+        return []
+    info = report.traces[finding.trace]
+    told = (one or _describe_length(cause, finding, info) for cause, one in zip(finding.causes, said, strict=True))
+    return ["; ".join(one for one in told if one)]
 
 
 def find_step_ms(info: TraceInfo) -> float | None:
@@ -186,13 +196,21 @@ def _share(ms: float, step_ms: float | None) -> str:
 
 
 def _describe_cause(cause: IdleCause, finding: Finding, report: Report) -> str | None:
-    """One cause; ``None`` where its saving is not known and no other finding is about it."""
+    """What one cause saves; ``None`` where its saving is not known, or nothing, and no other finding is about it."""
     if cause.covered_by:
         names = _name_findings(cause.covered_by, finding, report.findings)
         return f"{cause.cause}: {milliseconds(cause.ms_per_step)}, {names}"
     amounts = _describe_amount(cause, report.traces[finding.trace])
     nothing = cause.saving_high_ms_per_step if cause.saving_ms_per_step is None else cause.saving_ms_per_step
     return f"{cause.cause}: saves {amounts[0]}" if amounts and not _is_nothing(nothing) else None
+
+
+def _describe_length(cause: IdleCause, finding: Finding, info: TraceInfo) -> str | None:
+    """How long one cause takes of whose saving nothing is known; ``None`` where that is little."""
+    known = cause.covered_by or _describe_amount(cause, info)
+    if known or cause.ms_per_step < MUCH * (finding.idle_ms_per_step or math.inf):
+        return None
+    return f"{label_cause(cause.cause, was_shared(info))}: {milliseconds(cause.ms_per_step)}"
 
 
 def _name_findings(fingerprints: Sequence[str], finding: Finding, findings: Sequence[Finding]) -> str:

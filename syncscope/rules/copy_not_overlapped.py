@@ -4,12 +4,12 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from syncscope.advice import LAST_TO_HOST, Advice
+from syncscope.advice import LAST_TO_HOST, MADE_ANEW, MADE_ON_DEVICE, Advice
 from syncscope.rules.base.ends import LAST, is_result
 from syncscope.rules.base.groups import Group
 from syncscope.rules.base.occurrences import between_host_and_device, of_copies
 from syncscope.rules.base.question import Intervention
-from syncscope.rules.base.rule import Hit, Inspection, RankRule
+from syncscope.rules.base.rule import Hit, Inspection, RankRule, name_place
 from syncscope.schema.findings import Severity
 from syncscope.timeline.copy_overlap import (
     ENGINE,
@@ -73,6 +73,7 @@ class CopyNotOverlapped(RankRule):
     needs_async_launches = True
     advice = (
         LAST_TO_HOST,
+        MADE_ON_DEVICE,
         Advice(
             f"{PAGEABLE} DtoH",
             "Copy into pinned memory (.to('cpu', non_blocking=True), or a buffer pinned once) on a stream of its own, "
@@ -221,7 +222,8 @@ class CopyNotOverlapped(RankRule):
     def fix(self, group: Group) -> str:
         directions = set(group.timeline.copies.direction[group.rows.copy])
         last = (LAST,) if is_result(group) else ()
-        return self.advise(*group.longest("cause", REQUIREMENTS).split(), *directions, *last)
+        made = (MADE_ANEW,) if MADE_ANEW in name_place(group.place) else ()
+        return self.advise(*made, *group.longest("cause", REQUIREMENTS).split(), *directions, *last)
 
 
 def _reads_value(copies: Copies) -> Bools:

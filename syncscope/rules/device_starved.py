@@ -19,7 +19,7 @@ from syncscope.rules.base.sampled_places import name_sampled_lines
 from syncscope.rules.comm_not_overlapped import CommNotOverlapped
 from syncscope.rules.launch_bound import LaunchBound
 from syncscope.schema.findings import Finding, IdleCause, Severity
-from syncscope.schema.idle import is_summed_up, main_cause, main_of
+from syncscope.schema.idle import BESIDE_THE_HOST, is_summed_up, main_cause, main_of
 from syncscope.schema.numbers import milliseconds, percent
 from syncscope.timeline import Timeline
 from syncscope.timeline.bubbles import SLOW_PACE
@@ -214,6 +214,8 @@ def _find_place(
     least_ms, half_ms = MAIN_SHARE * idle_ms, SITE_SHARE * idle_ms
     mine = [one.cause for one in named if not one.covered_by and one.ms_per_step >= least_ms]
     main = main_of(named, idle_ms)
+    # What the device does by itself has no line, and the fix is for that: the host's line would be beside the point.
+    beside = main is not None and main.cause in BESIDE_THE_HOST
     own = next((cause for cause in (main.cause if main else "", *mine) if cause in HOSTS), None)
     of_host = (own,) if own in causes else HOSTS
     host_ms = sum(causes.get(cause, 0.0) for cause in of_host)
@@ -224,13 +226,13 @@ def _find_place(
     if asked and (idle_place := find_idle_place(timeline, *of_host)):
         part = f"the {own}" if own else "the host's part"
         where += f"; {idle_place.share_in_words()} of {part} in {idle_place.in_words()}"
-        if idle_place.share * host_ms >= (SITE_SHARE * host_ms if own else half_ms):
+        if not beside and idle_place.share * host_ms >= (SITE_SHARE * host_ms if own else half_ms):
             place = idle_place.place
     elif own == "host work" and place == NOWHERE and (lines := name_sampled_lines(timeline, own)):
         where += f"; of the host work: {', '.join(lines)}"
     elif own == "host work" and place == NOWHERE and (ended := find_copies_after_work(timeline)):
         where += f"; {ended.in_words()}"
-        place = ended.place or NOWHERE
+        place = NOWHERE if beside else ended.place or NOWHERE
     recordings = count_recordings(timeline) if own == "host work" else 0
     where += f"; {recordings} calls there record CUDA graphs" if recordings else ""
     loading = causes.get("data loading", 0.0) >= half_ms

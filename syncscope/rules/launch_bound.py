@@ -223,13 +223,13 @@ LAUNCHING, LATENCY = CAUSES.index("launching"), CAUSES.index("launch latency")
 
 
 def _waits(late_ms: float, idle: str, steps: int) -> str:
-    """That the device waits for launches, or what hides it."""
+    """That the device waits for launches, or why that does not show."""
     if not late_ms:
         return f"so the device waits {idle} for the next one"
     return (
-        f"which {'a step takes' if steps else 'they take'} at least; the device would wait {idle} for them, but for "
-        f"{milliseconds(late_ms)} it is late to begin what was launched in time, as when another process uses it. "
-        "That hides the wait, and stays whatever is changed here"
+        f"which {'a step takes' if steps else 'they take'} at least; on a device of its own it would wait {idle} for "
+        f"them. Here that wait does not show: for {milliseconds(late_ms)} the device is late to begin what was "
+        "launched in time, as when another process uses it, and no change of the launches shortens that"
     )
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
 import numpy as np
 
 from syncscope.advice import (
@@ -62,7 +63,10 @@ class ScalarRead(WaitRule):
     counted = True
     question = Intervention.REMOVE_READ
     brings_copy = True
-    advice = (*PYTORCH_CODE, *SHAPES, *READS, READ_TOGETHER, READ_IN_INFERENCE, READ)
+    advice = (
+        *PYTORCH_CODE, *SHAPES, msgspec.structs.replace(READ_TOGETHER, when=f"[] aten::item {READ_MANY}"), *READS,
+        READ_TOGETHER, READ_IN_INFERENCE, READ,
+    )  # fmt: skip
 
     def claims(self, waits: Waits, timeline: Timeline) -> Bools:
         named = matching(waits, reads_scalar) & ~in_library(waits, timeline.places)

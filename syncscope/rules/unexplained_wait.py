@@ -46,7 +46,9 @@ class UnexplainedWait(RankRule):
         Advice(
             "[]",
             "Where the index is a mask, it waits to learn how many values it selects: keep the shape (torch.where, or "
-            "weight by the mask). Where it is on the host, a list or a NumPy array, keep it on the device, moved once.",
+            "weight by the mask). Where it is on the host, a list or a NumPy array, keep it on the device, moved once. "
+            "Where it is one value on the device, which picks from a list, read all such values at once before "
+            "(indices.tolist()).",
         ),
         Advice(
             "",

@@ -62,6 +62,17 @@ def parse_expression(text: str | None) -> ast.expr | None:
         return None
 
 
+@lru_cache(maxsize=4096)
+def _parse_line(line: str) -> ast.Module | None:
+    """The tree of a line of source, ``None`` where it is no whole statement. A head has an empty body."""
+    for text in (line.strip(), f"{line.strip()} pass"):
+        try:
+            return ast.parse(_without_escapes(text))
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            continue
+    return None
+
+
 def _without_escapes(text: str) -> str:
     """The text without backslashes, as long as it was in UTF-8: Python warns on stderr of escapes that it does not
     know, as in ``"\\d"``."""
@@ -101,6 +112,59 @@ def called_name(expression: str | None) -> str:
         return "[]"
     function = tree.func if isinstance(tree, ast.Call) else None
     return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+
+
+def works_on_gradients(expression: str | None) -> bool:
+    """Whether an expression runs a backward pass, or calls a method of a gradient: ``p.grad.detach()``."""
+    tree = parse_expression(expression)
+    if called_name(expression) == "backward":
+        return True
+    while isinstance(tree, ast.Call | ast.Attribute | ast.Subscript):
+        if isinstance(tree, ast.Attribute) and tree.attr == "grad":
+            return True
+        tree = tree.func if isinstance(tree, ast.Call) else tree.value
+    return False
+
+
+def ops_of_subscript(text: str | None, line: str | None) -> Chain | None:
+    """The ops of a wait in a subscript that the ``line`` of source leaves no doubt of: ``x[:n]`` reads a bound, and
+    ``"".join([names[i] for i in row])`` an index of a list. ``None`` of others: an index may be a mask or on the host,
+    and what is assigned may be copied."""
+    tree = parse_expression(text)
+    statement = _parse_line(line) if isinstance(tree, ast.Subscript) and line else None
+    if not isinstance(tree, ast.Subscript) or statement is None:
+        return None
+    shown, nodes = ast.dump(tree), list(ast.walk(statement))
+    # One that is assigned to differs by nothing but that.
+    same = [ast.dump(node) for node in nodes if isinstance(node, ast.Subscript)]
+    if shown not in same or any(one != shown and one.replace("Store()", "Load()") == shown for one in same):
+        return None
+    joined = {ast.dump(element) for node in nodes for element in _joined_by(node)}
+    return READ if _reads_bounds(tree.slice) or shown in joined else None
+
+
+def _reads_bounds(index: ast.expr) -> bool:
+    """Whether nothing of an index can be on the device but a bound of a slice."""
+    parts = index.elts if isinstance(index, ast.Tuple) else [index]
+    bounds = [
+        bound for part in parts if isinstance(part, ast.Slice) for bound in (part.lower, part.upper, part.step)
+    ]  # fmt: skip
+    fixed = all(isinstance(part, ast.Slice) or _is_fixed(part) for part in parts)
+    return fixed and any(bound is not None and not _is_fixed(bound) for bound in bounds)
+
+
+def _is_fixed(tree: ast.expr) -> bool:
+    return isinstance(tree.operand if isinstance(tree, ast.UnaryOp) else tree, ast.Constant)
+
+
+def _joined_by(tree: ast.AST) -> tuple[ast.expr, ...]:
+    """What ``"".join([names[i] for i in row])`` makes a string of: it is one, and so no tensor."""
+    if not isinstance(tree, ast.Call) or not isinstance(tree.func, ast.Attribute) or tree.func.attr != "join":
+        return ()
+    of, parts = tree.func.value, tree.args[0] if tree.args else None
+    if not isinstance(of, ast.Constant) or not isinstance(of.value, str):
+        return ()
+    return (parts.elt,) if isinstance(parts, (ast.ListComp, ast.GeneratorExp)) else ()
 
 
 ANEW = frozenset({

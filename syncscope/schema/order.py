@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 
 from syncscope.schema.findings import NOTHING, RACES, SEVERITIES, STATUSES, TRAINING, Finding, gain
@@ -19,17 +20,20 @@ def ordered(findings: Iterable[Finding], traces: Sequence[TraceInfo] = ()) -> tu
     """The findings in order, the same in every output: unexpected first; races, since they make results wrong; then by
     what can be gained, of phases whose steps the ``traces`` know over the whole run; what gains less than can be told
     behind a note on idle time; other notes, waits by design and what only sums up others last. Where the gain is
-    unknown, or that of several together, by severity and blocked or exposed time, then by how often it happens in the
-    run; but collectives first that are exposed for far longer than anything gains, and others before what gains next
-    to nothing beside them. Among equals, those of training come first."""
+    unknown, by the time for which it holds the host or the device, over the whole run too, then by severity and by how
+    often it happens in the run, and what only asks for another recording last; but collectives first that are exposed
+    for far longer than anything gains, and others before what gains next to nothing beside them. Among equals, those
+    of training come first."""
     findings = tuple(findings)
     gains = [
         max(gain(one) or 0.0, one.saving_high_ms_per_step or 0.0) * weigh(one, traces)
         for one in findings
         if _tier(one) == 0 and not one.asks_for_more
     ]
+    known = [(gain(one), weigh(one, traces)) for one in findings if _tier(one) == 0]
+    least = min((gained * weight for gained, weight in known if gained is not None), default=math.inf)
     most = max(gains, default=0.0)
-    return tuple(sorted(findings, key=lambda finding: _place(finding, most, weigh(finding, traces))))
+    return tuple(sorted(findings, key=lambda finding: _place(finding, most, least, weigh(finding, traces))))
 
 
 def weigh(finding: Finding, traces: Sequence[TraceInfo]) -> float:
@@ -60,16 +64,28 @@ def _tier(finding: Finding) -> int:
     return 2 if little or (gained is not None and gained < NOTHING) else 0
 
 
-def _place(finding: Finding, most: float, weight: float) -> tuple[object, ...]:
-    """Where a finding, a millisecond of which counts for ``weight``, comes among others, of which one can gain
-    ``most``."""
-    blocked = (
+def _holds(finding: Finding) -> float:
+    """Milliseconds a step for which a finding holds the host or the device in the recorded steps, over the run where
+    that is known of it too, or in all where there are no steps. Of what was only counted nobody knows it well enough:
+    0."""
+    if finding.run_stall_ms_per_step is not None and finding.stall_ms_per_step is not None:
+        return finding.run_stall_ms_per_step
+    held = (
         finding.stall_ms_per_step, finding.exposed_ms_per_step, finding.idle_ms_per_step, finding.stall_ms,
         finding.exposed_ms,
     )  # fmt: skip
+    return next((ms for ms in held if ms is not None), 0.0)
+
+
+def _place(finding: Finding, most: float, least: float, weight: float) -> tuple[object, ...]:
+    """Where a finding, a millisecond of which counts for ``weight``, comes among others, of which one can gain
+    ``most``, and one no more than the ``least``."""
     gained = gain(finding)
     if gained is None and most > 0:
         gained = _weighs(finding, most / weight)
+        if gained is not None and gained * weight < least:
+            gained = None  # behind all whose gain is known: among the others it has its place by what it holds
+    held = _holds(finding)
     return (
         STATUSES.index(finding.status),
         not finding.rule.startswith(RACES),
@@ -77,8 +93,10 @@ def _place(finding: Finding, most: float, weight: float) -> tuple[object, ...]:
         _tier(finding),
         gained is None,
         -(gained or 0.0) * weight,
+        gained is None and finding.asks_for_more,
+        -held * weight if gained is None else 0.0,
         SEVERITIES.index(finding.severity),
-        -next((ms for ms in blocked if ms is not None), 0.0),
+        -held,
         -(finding.occurrences or 0) if gained is None else 0,
         finding.phase is not None and not finding.phase.startswith(TRAINING),
         finding.trace,

@@ -7,7 +7,7 @@ from collections import Counter
 import msgspec
 
 from syncscope.schema.counting import CountedWait, RecordedPhase, RecordedRun
-from syncscope.schema.expressions import ops_of_expression
+from syncscope.schema.expressions import Chain, ops_of_expression, ops_of_subscript
 from syncscope.schema.findings import TRAINING, Frame, Site
 from syncscope.schema.preparation import prepares, tunes
 from syncscope.schema.recording import Recording
@@ -51,9 +51,18 @@ def place_waits(recording: Recording | None) -> tuple[PlacedWait, ...]:
             preparing = preparing or tunes((frame.file, frame.function) for frame in frames)
             if preparing and wait.may_wait:
                 continue
-            known = ops.get(wait.stack) or ops_of_expression(place.running) or ()
+            known = ops.get(wait.stack) or ops_of_expression(place.running) or _ops_of_line(recording, wait) or ()
             placed.append(PlacedWait(wait, phases[wait.phase], place, known, preparing))
     return tuple(placed)
+
+
+def _ops_of_line(recording: Recording, wait: CountedWait) -> Chain | None:
+    """The ops of a subscript that waited, where the source around it tells them."""
+    frames = recorded_frames(recording, wait.stack)
+    if wait.kind != "warning" or wait.name or wait.direction is not None or not frames:
+        return None
+    inner = frames[-1]
+    return ops_of_subscript(inner.expression, recording.sources.get(inner.file, {}).get(str(inner.line)))
 
 
 def speaks_for(recording: Recording, phase: RecordedPhase) -> bool:

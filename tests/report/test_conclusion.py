@@ -11,6 +11,7 @@ from syncscope.report.conclusion import conclude
 from syncscope.report.first_change import shorten_fix
 from syncscope.schema.findings import Finding, IdleCause, Site, WorkEnd
 from syncscope.schema.report import Asked, Kernel, NotChecked, Overlap, Report, Steps
+from syncscope.schema.run import StepTime
 from syncscope.schema.verdict import Verdict
 from tests.report import sample, sample_run
 
@@ -527,3 +528,23 @@ def test_host_work_that_ends_at_copies_is_before_their_lines() -> None:
     one = changed(work_ends_at=(msgspec.structs.replace(ends[0], share=0.93),), **idle)
     assert lines(several)["first"].startswith("host work before serve.py:33 and serve.py:40: ")
     assert lines(one)["first"].startswith("host work before serve.py:33  x33.cuda(): ")
+
+
+def test_a_step_of_unknown_saving_that_is_unlike_those_of_the_run_is_told_beside_them() -> None:
+    unknown = dict.fromkeys(("saving_ms_per_step", "saving_low_ms_per_step", "saving_high_ms_per_step"))
+    wait = changed(phase="train", **unknown)
+    info = sample_run.info()
+    assert info.run is not None and info.steps.bare_ms is not None
+
+    def step(times: float) -> str:
+        phases = [
+            msgspec.structs.replace(
+                one, step_ms=StepTime(median=1.0, p95=1.0, mean=times * (info.steps.bare_ms or 0.0))
+            )
+            for one in sample_run.phases()
+        ]
+        mine = msgspec.structs.replace(info, run=sample_run.run(phases=tuple(phases)))
+        return dict(conclude(sample_run.report([mine], [wait])).lines)["step"]
+
+    assert step(1.2) == "5.1 ms; what the first change saves is not known"
+    assert step(4.0) == "5.1 ms, 20.4 ms over the run; what the first change saves is not known"

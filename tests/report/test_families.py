@@ -49,6 +49,13 @@ def test_a_terminal_names_the_lines_of_one_change_in_one_line() -> None:
     assert "same fix at lines 43, 44, 45, 46, 47, 48 and 11 more" in many
 
 
+def test_two_waits_inside_of_one_call_have_one_line_though_their_fixes_differ() -> None:
+    (line,) = brief([*reads(42), *reads(42, fix="Another.")])
+    assert "1 more such wait inside of it" in line
+    (line,) = brief([*reads(42), *reads(42, fix="Another."), *reads(50)])
+    assert "1 more such wait inside of it · same fix at line 50" in line
+
+
 def test_what_blocks_for_long_keeps_a_line_of_its_own() -> None:
     assert len(brief([*reads(42, stall=2.0), *reads(50, 51)])) == 2
 

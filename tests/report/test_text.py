@@ -11,7 +11,7 @@ from rich.console import Console
 from syncscope.analysis.merge import merge
 from syncscope.report.text import render, render_verdict, to_text
 from syncscope.report.view import WHOLE, View
-from syncscope.schema.findings import Finding
+from syncscope.schema.findings import Finding, WorkEnd
 from syncscope.schema.report import NotChecked, Replay, Report, TraceInfo
 from syncscope.schema.verdict import Budget, BudgetOutcome, Ratchet, RatchetOutcome, Verdict
 from tests.report import sample
@@ -140,14 +140,36 @@ def test_a_long_fix_is_told_once() -> None:
     assert read.site is not None
     several = [
         msgspec.structs.replace(
-            read, fix=fix, fingerprint=str(line), site=msgspec.structs.replace(read.site, line=line)
+            read, fix=fix, fingerprint=f"{line}{told}", at=None,
+            site=msgspec.structs.replace(read.site, line=line, expression=told, column=column),
         )
-        for line in (42, 43)
+        for line, told, column in ((42, "x.item()", 1), (43, "x.item()", 1), (42, "y.item()", 1), (42, "x.item()", 20))
     ]  # fmt: skip
     text = shown(sample.report(found=several), 120)
     assert text.count(f"fix: {fix}") == 1
-    assert "fix: the same as at train.py:42\n" in text
-    assert shown(sample.report(found=several), 120, view=VERBOSE).count(f"fix: {fix}") == 2
+    assert "fix: Do the same as at train.py:42.\n" in text
+    assert "fix: Do the same as for x.item() at this line.\n" in text
+    assert "fix: Do the same as for the wait above at this line.\n" in text
+    assert shown(sample.report(found=several), 120, view=VERBOSE).count(f"fix: {fix}") == 4
+
+
+def test_the_line_at_which_work_of_the_host_ends_is_told_as_what_comes_after_it() -> None:
+    (read,) = sample.findings()[:1]
+    assert read.site is not None
+    ends = (WorkEnd(site=read.site, share=0.9),)
+    idle = msgspec.structs.replace(read, rule="OVL303", work_ends_at=ends, idle_ms_per_step=3.0)
+    text = shown(sample.report(found=[idle]), 120)
+    assert "\n  before train.py:42  loss.item()  in train_step\n" in text
+    more = [msgspec.structs.replace(one, saving_ms_per_step=1.0) for one in several(5)]
+    assert "before train.py:42  loss.item()" in shown(sample.report(found=[*more, idle]), 120).partition("also:")[2]
+
+
+def test_an_op_without_a_line_says_so() -> None:
+    (wait,) = several(1, site=None, at=None, annotation=None, op="cudaMemcpyAsync")
+    assert "\n  cudaMemcpyAsync, line unknown\n" in shown(sample.report(found=[wait]), 120)
+    small = msgspec.structs.replace(wait, saving_ms_per_step=0.001, saving_below_drift=True)
+    assert "scalar-read  cudaMemcpyAsync, line unknown  " in shown(sample.report(found=[small]), 120)
+    assert "line unknown" not in shown(sample.report(found=[msgspec.structs.replace(wait, op=None)]), 120)
 
 
 def test_after_five_findings_the_others_have_a_line_each() -> None:

@@ -70,7 +70,7 @@ def test_eight_ranks_are_all_shown_with_whom_they_wait_for() -> None:
     ("name", "idle", "cut"),
     [
         ("train", "recorded idle", False),
-        ("evaluate in eval_fn 2", "idle", False),
+        ("evaluate 2 in eval_fn", "idle", False),
         ("evaluate in a_function_with_a_name_of_forty_letters", "idle", True),
     ],
 )

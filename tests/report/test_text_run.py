@@ -78,7 +78,7 @@ def test_long_names_are_cut_and_the_figures_stay(name: str, where: str | None, w
 
 
 def test_a_name_that_would_be_cut_comes_before_the_place_and_the_percentile() -> None:
-    name = "evaluate in train_the_module.py 2"
+    name = "evaluate 2 in train_the_module.py"
     head, row = (" ".join(line.split()) for line in shown(renamed(name, "src/training.py:77 main"))[1:3])
     assert head == "time steps step waits recorded"
     assert row == f"{name} 81 % 412 98.1 ms 2.1 16–38"

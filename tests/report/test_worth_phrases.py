@@ -107,6 +107,10 @@ def test_each_cause_of_idle_time_has_its_worth_or_names_the_findings_about_it() 
         "launching: 0.4 ms, which another finding is about"
     ]
     assert describe_causes(READ, sample.report()) == []
+    much = msgspec.structs.replace(idle, idle_ms_per_step=2.9)
+    assert describe_causes(much, sample.report(found=[READ, much]))[0].endswith("; queued on device: 0.3 ms")
+    alone = msgspec.structs.replace(much, causes=(queued,))
+    assert describe_causes(alone, sample.report(found=[alone])) == []
 
 
 def test_the_idle_time_of_launches_is_a_share_of_the_step_without_the_profiler() -> None:
@@ -144,5 +148,9 @@ def test_idle_time_of_unknown_saving_says_what_one_cause_of_it_saves() -> None:
     )  # fmt: skip
     impact = describe_impact(saved(causes=(loading,), asks_for_more=True), INFO)
     assert (impact.level, impact.words, impact.amount) == ("unknown", "data loading alone saves 10 %", "0.51 ms")
+    bound = msgspec.structs.replace(
+        loading, cause="host work", saving_ms_per_step=None, saving_low_ms_per_step=0.0, likely_saving_ms_per_step=None
+    )
+    assert describe_impact(saved(causes=(bound,)), INFO).words == "host work alone saves at most 12 %"
     little = msgspec.structs.replace(loading, saving_ms_per_step=0.01, likely_saving_ms_per_step=0.01)
     assert describe_impact(saved(causes=(little,), asks_for_more=True), INFO).words == "saving not known"

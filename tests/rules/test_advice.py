@@ -155,6 +155,14 @@ def test_a_read_in_pytorchs_own_python_is_known_by_its_file_and_function(frame: 
     assert part in findings(builder, "SYN102")[0].fix
 
 
+@pytest.mark.parametrize("inner", ["get_scale", "_get_growth_tracker"])
+def test_both_reads_of_a_scalers_state_have_one_advice(inner: str) -> None:
+    builder = TraceBuilder().recording(0, 300)
+    frames = (torch_frame("amp/grad_scaler.py", f"GradScaler.{name}", "x.item()") for name in ("state_dict", inner))
+    waiting(builder, 10, "aten::item").warning(100, line(9, "scaler.state_dict()"), *frames)
+    assert "where a checkpoint is written" in findings(builder, "SYN102")[0].fix
+
+
 def test_a_read_that_an_optimizer_makes_by_design_is_marked() -> None:
     builder = TraceBuilder().recording(0, 400)
     waiting(builder, 10, "aten::item").warning(100, line(9, "step()"), torch_frame("optim/lbfgs.py", "LBFGS.step", "x"))
@@ -194,6 +202,15 @@ def test_the_expression_tells_where_ops_are_alike(expression: str, ops: tuple[st
         (("aten::index", "aten::nonzero"), "instead of x[mask]"),
         (("aten::bincount", "aten::to", "aten::copy_"), "minlength= does not help"),
         (("autograd::engine::evaluate_function: ProdBackward0", "ProdBackward0", "aten::nonzero"), "prod()"),
+        (
+            (
+                "autograd::engine::evaluate_function: IndexBackward0",
+                "IndexBackward0",
+                "aten::_index_put_impl_",
+                "aten::nonzero",
+            ),
+            "gradient of x[mask]",
+        ),
         (("aten::masked_select_backward", "aten::other"), "mark what counts"),
     ],
 )

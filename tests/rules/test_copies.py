@@ -314,6 +314,13 @@ class TestCopyNotOverlapped:
         assert "pageable memory" in found[0].message
         assert found[0].exposed_ms_per_step == pytest.approx(0.1)
 
+    @pytest.mark.parametrize(("expression", "made"), [("torch.zeros(n).cuda()", True), ("batch.cuda()", False)])
+    def test_what_is_made_and_moved_at_once_is_to_be_made_there(self, expression: str, made: bool) -> None:
+        builder = TraceBuilder().recording(0, 500).launch("k", call=(1, 2), runs=(4, 5)).op("aten::copy_", 5, 140)
+        builder.copy("HtoD", call=(10, 110), runs=(20, 100), memory="pageable").stream_sync(125, 15)
+        (found,) = findings(builder.warning(146, line(9, expression)), "OVL301")
+        assert found.fix.startswith("Make it on the device" if made else "Pin the host memory")
+
     def test_no_loader_pins_what_goes_to_the_host(self):
         builder = TraceBuilder().recording(0, 500).op("aten::copy_", 5, 140)
         builder.copy("DtoH", call=(10, 110), runs=(20, 100), memory="pageable").stream_sync(125, 15)

@@ -149,6 +149,23 @@ class TestLinesWithoutAWindow:
         assert (found.run_per_step, found.occurrences, found.phase) == (1.0, 100, "train")
         assert found.saving_ms_per_step is None and found.fix
 
+    @pytest.mark.parametrize(("kind", "of_loss"), [("train", True), ("evaluate", False), ("generate", False)])
+    def test_a_value_that_is_read_where_nothing_is_trained_is_no_loss(self, kind: PhaseKind, *, of_loss: bool) -> None:
+        builder = TraceBuilder().phase(kind, steps=10).counted(0, 10, line(1, "done.sum().item()"))
+        (found,) = findings(builder.run(), "SYN102")
+        assert ("loss.detach()" in found.fix) == of_loss
+
+    def test_a_bound_of_a_slice_and_an_index_of_a_list_are_read_where_the_source_tells(self) -> None:
+        builder = TraceBuilder().phase("evaluate", steps=10).counted(0, 10, line(1, "x[:n]"))
+        builder.source("train.py", 1, "y = x[:n].tolist()").counted(0, 10, line(2, "x[i]"))
+        builder.source("train.py", 2, "y = x[i]").counted(0, 900, line(3, "names[i]"), steps=10)
+        builder.source("train.py", 3, "text = ''.join([names[i] for i in row])")
+        found = {one.site.line: one for one in findings(builder.run()) if one.site}
+        assert [found[number].rule for number in (1, 2, 3)] == ["SYN102", "SYN100", "SYN102"]
+        assert "a slice's bound on the host" in found[1].fix
+        assert "indices.tolist()" in found[2].fix
+        assert found[3].fix.startswith("Bring all its values to the host at once")
+
     def test_a_blocking_copy_of_pageable_memory_has_both_rules_as_in_a_window(self) -> None:
         found = only_counted(line(1, "x.to(d)"), name="Tensor.to", direction="HtoD", pageable=True)
         assert [(one.rule, one.run_per_step) for one in found] == [("SYN101", 1.0), ("CPY201", 1.0)]

@@ -8,6 +8,7 @@ from syncscope.report.html_page import BECAUSE
 from syncscope.rules import find
 from syncscope.rules.base.host_math import DRAWS, ON_CPU
 from syncscope.rules.base.idle_circumstances import (
+    ALONE,
     BACK_TO_BACK,
     BEFORE_COPIES,
     BEFORE_FIRST,
@@ -18,6 +19,7 @@ from syncscope.rules.base.idle_circumstances import (
     IN_GRAPH,
     IN_LAUNCHER,
     IN_MODULE,
+    IN_STEP,
     ONE_STREAM,
     OURS,
     RECORDS,
@@ -196,6 +198,7 @@ def test_every_cause_has_its_fix_and_its_sentence():
     advised = {DeviceStarved().advise(*cause.split()) for cause in CAUSES}
     about = (
         "shared",
+        ALONE,
         "recorded",
         UNCACHED,
         BACK_TO_BACK,
@@ -211,6 +214,7 @@ def test_every_cause_has_its_fix_and_its_sentence():
         IN_GRAPH,
         IN_LAUNCHER,
         IN_MODULE,
+        IN_STEP,
         LATE,
         ON_CPU,
         ONE_STREAM,
@@ -289,6 +293,31 @@ def test_the_spaces_between_queued_kernels_are_no_wait_of_a_stream():
     (found,) = findings(builder, "OVL303")
     assert "queued on device" in found.message
     assert "fewer and larger" in found.fix
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_streams_that_wait_on_one_rank_wait_for_no_other(ranks: int) -> None:
+    nccl = "ncclDevKernel_AllReduce_Sum_f32(ncclDevKernelArgsStorage<4096ul>)"
+    builder = TraceBuilder(rank=0, world_size=ranks).step(0, 4000)
+    for number in range(10):
+        builder.launch("k", call=(10 * number, 5), runs=(20 + 300 * number, 9), stream=7 + number % 2)
+    if ranks > 1:
+        builder.launch(nccl, call=(110, 5), runs=(3200, 100), stream=13)
+    (found,) = findings(builder, "OVL303")
+    assert "Look at what the streams wait for" in found.fix
+    assert ("another rank" in found.fix) == (ranks > 1)
+
+
+def test_a_fix_for_the_device_itself_has_no_line_of_the_host() -> None:
+    builder = TraceBuilder().recording(0, 3000)
+    for number in range(10):
+        builder.launch("k", call=(10 * number, 5), runs=(20 + 250 * number, 9))
+    builder.launch("k", call=(2800, 5), runs=(2810, 9))
+    builder.sampled([2290 + 50 * number for number in range(10)], ("train.py", 5, "main", "prepare()"))
+    (found,) = findings(builder, "OVL303")
+    assert found.causes[0].cause == "queued on device" and "Nothing on the host" in found.fix
+    assert any(cause.cause == "host work" and cause.site for cause in found.causes)
+    assert found.site is None
 
 
 def test_a_row_that_begins_late_with_nothing_before_it_may_wait_for_another_process():

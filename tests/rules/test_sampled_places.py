@@ -55,6 +55,27 @@ def test_the_function_of_a_library_below_it_is_named():
     assert found.at is not None and (found.at.file, found.at.function) == (library[0], "load")
 
 
+@pytest.mark.parametrize(
+    ("expression", "below", "of_step"),
+    [
+        ("loss.backward()", None, True),
+        ("p.grad.detach()", None, True),
+        ("optimizer.step()", ("<site-packages>/torch/optim/adam.py", 9, "step"), True),
+        ("model(batch)", ("<site-packages>/torch/nn/modules/module.py", 9, "_call_impl"), True),
+        ("next(batches)", ("<site-packages>/torch/utils/data/dataloader.py", 9, "__next__"), False),
+        ("writer.add_scalar('norm', p.grad.norm())", None, False),
+        ("env.step(action)", ("env.py", 9, "step"), False),
+    ],
+)
+def test_python_of_the_step_itself_is_for_no_other_thread(
+    expression: str, below: tuple[str, int, str] | None, *, of_step: bool
+) -> None:
+    line = ("train.py", 10, "main", expression)
+    found = judge(starved().sampled(moments(1000), MAIN, line, *([below] if below else [])))
+    assert ("which no other thread can run" in found.fix) == of_step
+    assert ("out of the thread that launches" in found.fix) != of_step
+
+
 def test_lines_that_share_the_work_are_named_by_the_line_that_calls_them():
     one, other = ("data.py", 5, "decode", "a()"), ("data.py", 9, "crop", "b()")
     builder = starved().sampled(moments(1000, times=9), MAIN, LOOP, one)

@@ -9,6 +9,7 @@ from syncscope.schema.expressions import (
     called_name,
     moves_new_tensor,
     ops_of_expression,
+    ops_of_subscript,
     without_format,
 )
 
@@ -95,3 +96,27 @@ def test_what_formatters_and_comments_change_is_not_part_of_an_expression(other:
 @pytest.mark.parametrize("text", ["for x in  loader:", "f(", "", None])
 def test_what_is_no_expression_stays_as_it_is(text: str | None) -> None:
     assert without_format(text) == " ".join((text or "").split())
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "reads"),
+    [
+        ("rows[:lengths[i]]", "return rows[:lengths[i]].tolist()", True),
+        ("x[0, ..., n:]", "y = f(x[0, ..., n:])", True),
+        ("x[:-n]", "for row in x[:-n]:", True),
+        ("x[:n]", "x[:n] = y", False),
+        ("x[:n]", "x[:n] += x[:n]", False),
+        ("x[:n]", "y = f(", False),
+        ("x[:n]", None, False),
+        ("x[:3]", "y = x[:3]", False),
+        ("x[i, :n]", "y = x[i, :n]", False),
+        ("x[i]", "y = x[i]", False),
+        ("names[i]", "text = ''.join([names[i] for i in row])", True),
+        ("names[i]", "text = ' '.join(names[i] for i in row[0])", True),
+        ("boxes[i]", "kept = [boxes[i] for i in masks]", False),
+        ("boxes[i]", "kept = os.path.join([boxes[i] for i in masks])", False),
+    ],
+)
+def test_a_subscript_reads_a_value_where_its_line_leaves_no_doubt(text: str, line: str | None, *, reads: bool) -> None:
+    assert ops_of_subscript(text, line) == (("aten::item",) if reads else None)
+    assert ops_of_expression(text) is None

@@ -91,6 +91,26 @@ def test_what_happens_once_in_a_run_comes_behind_what_happens_often_where_neithe
     assert ordered([once, often]) == (often, once)
 
 
+def test_what_holds_the_device_or_the_host_for_longer_comes_first_where_no_gain_is_known() -> None:
+    idle = one("OVL303", severity="warning", idle_ms_per_step=88.0)
+    read = one("SYN102", severity="error", stall_ms_per_step=6.0)
+    copy = one("CPY201", exposed_ms_per_step=0.05)
+    assert ordered([copy, read, idle]) == (idle, read, copy)
+    known = one("SYN101", saving_ms_per_step=10.0)
+    assert ordered([copy, read, known]) == (known, read, copy)
+
+
+def test_what_a_wait_holds_is_that_of_the_run_and_of_the_steps_of_its_phase() -> None:
+    slow = one("SYN101", stall_ms_per_step=1.4, run_stall_ms_per_step=0.2)
+    steady = one("SYN101", stall_ms_per_step=0.3, run_stall_ms_per_step=0.3)
+    assert ordered([slow, steady]) == (steady, slow)
+    once = one("SYN101", phase="start", run_stall_ms_per_step=255.0)
+    assert ordered([once, slow]) == (slow, once)
+    rare = one("SYN102", phase="evaluate", stall_ms_per_step=1.0)
+    often = one("SYN102", phase="train", stall_ms_per_step=0.9)
+    assert ordered([rare, often], [sample_run.info()]) == (often, rare)
+
+
 def test_what_saves_more_over_the_whole_run_comes_first_though_it_saves_less_of_its_step() -> None:
     often = one("SYN101", phase="train", saving_ms_per_step=4.0)
     rare = one("SYN101", phase="evaluate", saving_ms_per_step=5.0)
@@ -115,7 +135,7 @@ def test_a_wait_by_design_comes_behind_what_can_be_changed() -> None:
 def test_what_gains_nothing_comes_behind_what_may_gain_something() -> None:
     nothing = one("SYN101", severity="error", saving_ms_per_step=0.0, likely_saving_ms_per_step=0.0)
     unnamed = one("OVL303", saving_high_ms_per_step=99.0, idle_ms_per_step=99.0, asks_for_more=True)
-    assert ordered([nothing, unnamed, COUNTED]) == (unnamed, COUNTED, nothing)
+    assert ordered([nothing, unnamed, COUNTED]) == (COUNTED, unnamed, nothing)
 
 
 def test_what_asks_for_another_recording_gains_what_its_other_causes_are_known_to() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from collections.abc import Sequence
 
@@ -10,7 +11,11 @@ from syncscope.collect.paths import Paths
 from syncscope.collect.phases.loops import Loop
 from syncscope.collect.phases.nests import Nest
 from syncscope.collect.phases.phase import Phase
+from syncscope.patterns import compile_later
 from syncscope.schema.counting import PhaseKind, RecordedPhase
+
+_NAME = compile_later(r"(?P<kind>.*?)(?P<place> (?:in|by) .*)?", re.DOTALL)
+"""The name of a phase: its kind, and what tells it from others of the kind."""
 
 
 def show_place(phase: Phase, nest: Nest, loop: Loop | None) -> None:
@@ -49,10 +54,12 @@ def name_phases(phases: Sequence[Phase]) -> None:
 
 
 def _free(name: str, taken: set[str]) -> str:
-    number, free = 1, name
+    """The name, with a number behind the kind where another has it: ``evaluate 2 in main``."""
+    number, free, parts = 1, name, _NAME.fullmatch(name)
+    kind, place = (parts["kind"], parts["place"] or "") if parts else (name, "")
     while free in taken:
         number += 1
-        free = f"{name} {number}"
+        free = f"{kind} {number}{place}"
     return free
 
 

@@ -10,9 +10,9 @@ from functools import cached_property
 import msgspec
 from msgspec.structs import replace
 
-from syncscope.advice import WEIGHTS
-from syncscope.rules.base.groups import key_of, to_ms
-from syncscope.rules.base.program import moves_weights
+from syncscope.advice import INFERENCE, READ_MANY, WEIGHTS
+from syncscope.rules.base.groups import MANY, key_of, to_ms
+from syncscope.rules.base.program import moves_weights, never_trains
 from syncscope.rules.base.rule import Hit, RankRule, name_place
 from syncscope.schema.counting import MAY_WAIT_NS, RecordedPhase
 from syncscope.schema.expressions import TO_HOST, called_name
@@ -331,7 +331,8 @@ def _found(line: CountedLine, timeline: Timeline, rule: RankRule) -> Finding:
     place, first, recording = line.place, line.known[0], timeline.trace.recording
     entry = place.entry or first.wait.name
     ops = next((one.ops for one in line.known if one.ops and rule.claims_counted(one)), ())
-    advice = rule.choose_advice(*_names(line, ops))
+    infers = [INFERENCE] if line.phase.kind == "generate" or never_trains(timeline) else []
+    advice = rule.choose_advice(*_names(line, ops), *infers)
     stepped = recording is not None and line.phase.name == recording.phase and len(timeline.steps) > 0
     finding = Finding(
         rule=rule.code,
@@ -402,6 +403,9 @@ def _names(line: CountedLine, ops: tuple[str, ...]) -> Iterator[str]:
             yield WEIGHTS
     elif line.place.site is not None and called_name(line.place.site.expression) in TO_HOST:
         yield "DtoH"
+    often = line.frequency(several=False)
+    if line.phase.steps and often is not None and often.mean >= MANY:
+        yield READ_MANY
 
 
 def _message(line: CountedLine, finding: Finding) -> str:

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from syncscope.advice import INFERENCE, UNCACHED, Advice
 from syncscope.rules.base.host_math import COMPUTES_ON_CPU, DRAWS_ON_CPU
 from syncscope.rules.base.idle_circumstances import (
+    ALONE,
     BACK_TO_BACK,
     BEFORE_COPIES,
     BEFORE_FIRST,
@@ -17,6 +18,7 @@ from syncscope.rules.base.idle_circumstances import (
     IN_GRAPH,
     IN_LAUNCHER,
     IN_MODULE,
+    IN_STEP,
     ONE_STREAM,
     OURS,
     RECORDS,
@@ -180,6 +182,12 @@ ADVICE = (
         "graph (torch.compile), which runs none of it again, and keep out of forward() what can be done once.",
     ),
     Advice(
+        f"{IN_STEP} host work",
+        "This is Python of the step itself, on the way from one launch to the next, which no other thread can run: "
+        "launch less (foreach or fused optimizers and functions), or compile it or replay it as a CUDA graph "
+        "(torch.compile), which runs none of it again.",
+    ),
+    Advice(
         "host work",
         "Move the work that the host does between launches out of the thread that launches, or to where the device "
         "still has work queued.",
@@ -215,6 +223,11 @@ ADVICE = (
         "program ran, as when another process has the device, or it first loads a kernel's code. Record later steps on "
         "a device that nobody else uses, and see whether it comes back.",
         asks_for_more=True,
+    ),
+    Advice(
+        f"{ALONE} queued on device",
+        "Look at what the streams wait for: the events between them. Where the device begins late what was launched in "
+        "time, as when another process has it, record on one that nobody else uses.",
     ),
     Advice(
         "queued on device",

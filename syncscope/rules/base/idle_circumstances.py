@@ -33,6 +33,9 @@ this."""
 ONE_STREAM = "one-stream"
 """The name for a device on which one stream ran, and no collective, so that nothing there waits for something else."""
 
+ALONE = "alone"
+"""The name for a device on which no collective ran, so that it waits for no other rank."""
+
 
 IN_COMPILED = "in-compiled"
 """The name for host work that enters and leaves what ``torch.compile`` made."""
@@ -42,6 +45,10 @@ IN_GRAPH = "in-graph"
 
 IN_MODULE = "in-module"
 """The name for host work inside of a module that is called."""
+
+IN_STEP = "in-step"
+"""The name for host work in PyTorch's own Python code of a step, or on gradients: the way from one launch to the
+next."""
 
 IN_LAUNCHER = "in-launcher"
 """The name for host work of a kernel language on its way to the next kernel."""
@@ -80,6 +87,8 @@ def name_circumstances(timeline: Timeline) -> list[str]:
         found.append(BACK_TO_BACK)
     if runs_on_one_stream(timeline):
         found.append(ONE_STREAM)
+    elif not len(timeline.collectives):
+        found.append(ALONE)
     if count_recordings(timeline):
         found.append(RECORDS)
     if draws_on_cpu(timeline):
@@ -118,4 +127,6 @@ def name_host_work(timeline: Timeline) -> list[str]:
     at = found.place.at
     if at is not None and LAUNCHERS.search(at.file):
         return [IN_LAUNCHER]
-    return [IN_MODULE] if found.place.runs_through(MODULE_CALL) else []
+    if found.place.runs_through(MODULE_CALL):
+        return [IN_MODULE]
+    return [IN_STEP] if found.of_step else []

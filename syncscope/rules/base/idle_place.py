@@ -32,6 +32,9 @@ class IdlePlace(msgspec.Struct, frozen=True):
     """The outermost op that takes most of it, where neither a function nor an annotation is known."""
     spread: bool = False
     """Whether the annotation holds others that share it."""
+    of_step: bool = False
+    """Whether samples show that most of it lies in PyTorch's Python code of modules, the backward pass or optimizers,
+    or works on gradients."""
 
     def share_in_words(self) -> str:
         return "all" if self.share >= ALL else percent(self.share, 1.0)

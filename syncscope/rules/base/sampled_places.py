@@ -7,7 +7,9 @@ from typing import TypeAlias
 
 import msgspec
 
+from syncscope.patterns import compile_later
 from syncscope.rules.base.idle_place import COMMON, EVERYWHERE, MAIN_SHARE, IdlePlace
+from syncscope.schema.expressions import works_on_gradients
 from syncscope.schema.findings import Frame
 from syncscope.schema.numbers import percent
 from syncscope.schema.recording import RecordedFrame
@@ -19,6 +21,9 @@ FEWEST = 5
 
 LEAST_SHARE, MOST_LINES = 0.1, 3
 """Lines that share the host's work are named if they have at least this share of it, and so many at most."""
+
+OF_STEP = compile_later(r"<site-packages>/torch/(?:amp|autograd|nn|optim|_tensor\.py)(?:/|$)")
+"""Files of PyTorch whose Python code is on the way from one launch of a step to the next."""
 
 Line: TypeAlias = tuple[str, "int | None"]
 """File and line."""
@@ -79,7 +84,17 @@ def find_sampled_place(timeline: Timeline, causes: tuple[str, ...]) -> IdlePlace
     line = max(common, key=lambda one: depth[one])
     if innermost[line] < MAIN_SHARE * behind[line] and line in charged.everywhere:
         return None
-    return IdlePlace(_place(line, charged), behind[line] / charged.whole)
+    place = _place(line, charged)
+    return IdlePlace(place, behind[line] / charged.whole, of_step=_is_of_step(line, place, charged))
+
+
+def _is_of_step(line: Line, place: Place, charged: _Charged) -> bool:
+    """Whether most of a line's samples are in code of PyTorch that a step is made of, or its expression is of that."""
+    if works_on_gradients(place.running):
+        return True
+    mine = {sampled: ns for sampled, ns in charged.ns.items() if line in sampled.lines}
+    inside = sum(ns for sampled, ns in mine.items() if any(OF_STEP.match(one.file) for one in sampled.below(line)))
+    return inside >= MAIN_SHARE * sum(mine.values())
 
 
 def name_sampled_lines(timeline: Timeline, cause: str) -> list[str]:

@@ -130,7 +130,7 @@ def test_names_tell_phases_of_one_kind_apart(run: Any) -> None:
     first = run.tracker.phases[1].slug
     validate()
     names = [phase.name for phase in run.tracker.phases[1:]]
-    assert names == ["evaluate in sanity_check", "evaluate in validate", "evaluate in validate 2"]
+    assert names == ["evaluate in sanity_check", "evaluate in validate", "evaluate 2 in validate"]
     assert [first, *(phase.slug for phase in run.tracker.phases[2:])] == ["evaluate", "evaluate2", "evaluate3"]
     assert run.tracker.phases[1].slug == first
 
