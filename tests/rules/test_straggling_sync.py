@@ -166,6 +166,12 @@ def test_what_waits_for_a_late_rank_is_not_to_be_gained_at_the_collective():
     assert most(merge([given(report, 9.0)])) == pytest.approx(exposed - 0.5)
     assert most(merge([given(report, 9.0, saving_ms_per_step=8.0)])) == 9.0
     assert most(merge([given(report, None)])) is None
+    (least,) = [
+        one.saving_low_ms_per_step
+        for one in merge([given(report, 9.0, saving_low_ms_per_step=6.0)]).findings
+        if one.rule == "OVL302" and one.rank == 0
+    ]
+    assert least == pytest.approx((exposed - 0.5) * 2 / 3)  # as far below the most as before
 
 
 def test_a_finding_says_what_its_own_collectives_wait_and_gains_no_more_than_the_rest() -> None:

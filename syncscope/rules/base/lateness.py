@@ -104,7 +104,8 @@ def _exposed_ms(finding: Finding) -> float:
 
 def _without_waiting(finding: Finding, left: float) -> Finding:
     """The finding with no more to gain than what it is exposed for without waiting: ``left`` is that share of it. The
-    late rank's own findings are about the rest. A saving that bare steps confirm stays."""
+    late rank's own findings are about the rest. The least is as far below the most as before: less to gain is no more
+    certain. A saving that bare steps confirm stays."""
     low, high, likely = (
         finding.saving_low_ms_per_step, finding.saving_high_ms_per_step, finding.likely_saving_ms_per_step
     )  # fmt: skip
@@ -113,7 +114,7 @@ def _without_waiting(finding: Finding, left: float) -> Finding:
     most = round(_exposed_ms(finding) * left, 6)
     return msgspec.structs.replace(
         finding,
-        saving_low_ms_per_step=None if low is None else min(low, most),
+        saving_low_ms_per_step=None if low is None else min(low, round(most * low / high, 6) if high else most),
         saving_high_ms_per_step=min(high, most),
         likely_saving_ms_per_step=None if likely is None else min(likely, most),
     )
