@@ -207,6 +207,30 @@ def test_a_finding_says_what_its_own_collectives_wait_and_gains_no_more_than_the
     assert high == {"## first ##": pytest.approx(0.1), "## second ##": pytest.approx(0.1)}
 
 
+def test_ranks_that_come_late_in_turn_are_told_so() -> None:
+    def comes_late(number: int) -> TraceBuilder:
+        """Three all-reduces of 100 µs a step, one after the other's compute: rank n comes 200 µs late to the n-th."""
+        builder = TraceBuilder(rank=number, world_size=4)
+        builder.recording(*(2000 * step for step in range(4)))
+        for start in (0, 2000, 4000):
+            for turn in range(1, 4):
+                at, late = start + 500 * (turn - 1), 200 if turn == number else 0
+                builder.launch("forward", call=(at + 1, 4), runs=(at + 10, 90 + late))
+                comes, group = at + 110 + late, {"Process Group Name": "0"}
+                runs = (comes, at + 410 - comes)
+                builder.launch(ALL_REDUCE, call=(at + 20, 3), runs=runs, stream=13, args=group)
+            builder.launch("backward", call=(start + 1501, 4), runs=(start + 1510, 200))
+        return builder
+
+    def told(*numbers: int) -> str:
+        found = joined(*map(comes_late, numbers)).findings
+        return next(one.message for one in found if one.rule == "OVL302" and one.rank == 0)
+
+    waits = "in them this rank waits 0.6 ms a step for others that come late in turn: most of what is exposed"
+    assert told(0, 1, 2, 3).endswith(f"{waits}, so share out the work more evenly first")
+    assert "mostly for rank 1" in told(0, 1)
+
+
 def stepless(number: int, begins: float, comes: float, warms_up: float = 0) -> TraceBuilder:
     """A recording without steps, from ``begins`` on: 100 µs of compute, an idle device, and an all-reduce that ends at
     2000. It loads a kernel for ``warms_up``."""

@@ -26,7 +26,8 @@ LEAST_MS = 0.05
 """Less than this many milliseconds a step (in all, without steps) count as none."""
 
 MOST = 0.5
-"""A rank that waits for this share of the exposed time waits for most of it."""
+"""A rank that waits for this share of the exposed time waits for most of it, and mostly for another if it waits for that
+one for this share."""
 
 
 def tell_of_ranks(
@@ -157,18 +158,21 @@ def _own_clause(finding: Finding, own: FindingBetween, between: BetweenRanks) ->
     exposed = _exposed_ms(finding)
     waits, before = (exposed * (1 - _share_left(own.exposed_ms, ms)) for ms in (own.waits_ms, own.before_ms))
     whom = next((row.rank for row in between.ranks if row.trace == own.longest_for), None)
+    again = own.waits_ms - own.before_ms
+    in_turn = own.longest_ms is not None and own.longest_ms < MOST * again
     clause = OWN_PARTLY if own.not_compared else OWN
-    clause += _waiting(waits - before, own.before_ms, whom, between)
-    return clause + _most(waits, waits - before, exposed)
+    clause += _waiting(waits - before, own.before_ms, whom, between, in_turn=in_turn)
+    return clause + _most(waits, waits - before, exposed, in_turn=in_turn)
 
 
-def _waiting(waits: float, before: float, whom: int | None, between: BetweenRanks) -> str:
-    """How long a rank waits a step, and ``before`` that, in ms; mostly for the rank ``whom``."""
+def _waiting(waits: float, before: float, whom: int | None, between: BetweenRanks, *, in_turn: bool) -> str:
+    """How long a rank waits a step, and ``before`` that, in ms; mostly for the rank ``whom``, or for others ``in_turn``,
+    of which that is the one that it waits for longest."""
     per, began = ("", "recording") if between.whole else (" a step", "the first recorded step")
     if waits < LEAST_MS:
         clause = "for no other"
     else:
-        mostly = "" if whom is None else f", mostly for rank {whom}"
+        mostly = " in turn" if in_turn else "" if whom is None else f", mostly for rank {whom}"
         clause = f"{milliseconds(waits)}{per} for others that come late{mostly}"
     if before >= LEAST_MS:
         clause += f", and {milliseconds(before)} once for one that began {began} later"
@@ -178,17 +182,20 @@ def _waiting(waits: float, before: float, whom: int | None, between: BetweenRank
     return clause
 
 
-def _most(waits: float, again: float, exposed: float) -> str:
-    """Whether a rank waits for most of what is exposed, and whether that comes again: all in ms a step."""
+def _most(waits: float, again: float, exposed: float, *, in_turn: bool) -> str:
+    """Whether a rank waits for most of what is exposed, and whether that comes again: all in ms a step. Where others
+    come late ``in_turn``, there is no late rank to see to."""
     if waits < max(LEAST_MS, MOST * exposed):
         return ""
-    return f": most of what is exposed{', so see to the late rank first' if again >= MOST * waits else ''}"
+    first = "share out the work more evenly" if in_turn else "see to the late rank"
+    return f": most of what is exposed{f', so {first} first' if again >= MOST * waits else ''}"
 
 
 def _clause(row: RankBetween, between: BetweenRanks, exposed_ms: float) -> str:
     """How long a rank waits for others in all its collectives, beside what they are exposed for, in ms a step (in all,
     where there are no steps)."""
     whom = row.waits_for[0].rank if row.waits_for else None
+    in_turn = bool(row.waits_for) and row.waits_for[0].ms_per_step < MOST * row.waits_ms_per_step
     clause = PARTLY if row.not_compared else TOGETHER
-    clause += _waiting(row.waits_ms_per_step, row.waits_before_ms or 0.0, whom, between)
-    return clause + _most(waits_ms(row, between), row.waits_ms_per_step, exposed_ms)
+    clause += _waiting(row.waits_ms_per_step, row.waits_before_ms or 0.0, whom, between, in_turn=in_turn)
+    return clause + _most(waits_ms(row, between), row.waits_ms_per_step, exposed_ms, in_turn=in_turn)
