@@ -6,6 +6,7 @@ import pytest
 from syncscope.analysis.analyze import analyze_timelines
 from syncscope.analysis.merge import merge
 from syncscope.rules.straggling_sync import StragglingSync
+from syncscope.schema.findings import Finding
 from syncscope.schema.report import Replay, Report
 from syncscope.timeline import Timeline
 from tests.builders import TraceBuilder
@@ -222,13 +223,28 @@ def test_ranks_that_come_late_in_turn_are_told_so() -> None:
             builder.launch("backward", call=(start + 1501, 4), runs=(start + 1510, 200))
         return builder
 
+    def of_rank_0(report: Report) -> Finding:
+        return next(one for one in report.findings if one.rule == "OVL302" and one.rank == 0)
+
     def told(*numbers: int) -> str:
-        found = joined(*map(comes_late, numbers)).findings
-        return next(one.message for one in found if one.rule == "OVL302" and one.rank == 0)
+        return of_rank_0(joined(*map(comes_late, numbers))).message
 
     waits = "in them this rank waits 0.6 ms a step for others that come late in turn: most of what is exposed"
     assert told(0, 1, 2, 3).endswith(f"{waits}, so share out the work more evenly first")
     assert "mostly for rank 1" in told(0, 1)
+
+    def ranged(*numbers: int) -> Finding:
+        report = joined(*map(comes_late, numbers))
+        ends = {"saving_low_ms_per_step": 6.0, "likely_saving_ms_per_step": 7.0, "saving_high_ms_per_step": 9.0}
+        all_ranged = tuple(msgspec.structs.replace(one, **ends) for one in report.findings)
+        return of_rank_0(merge([msgspec.structs.replace(report, findings=all_ranged)]))
+
+    # With one late rank the waiting is that rank's to take away; in turn, fewer or hidden collectives do.
+    one, many = ranged(0, 1), ranged(0, 1, 2, 3)
+    assert one.exposed_ms_per_step == many.exposed_ms_per_step == pytest.approx(0.9)
+    assert (one.saving_low_ms_per_step, one.saving_high_ms_per_step) == pytest.approx((0.7 * 2 / 3, 0.7))
+    assert (many.saving_low_ms_per_step, many.saving_high_ms_per_step) == pytest.approx((0.2, 0.9))
+    assert many.likely_saving_ms_per_step == pytest.approx(0.3)
 
 
 def stepless(number: int, begins: float, comes: float, warms_up: float = 0) -> TraceBuilder:

@@ -66,7 +66,8 @@ def tell_of_ranks(
             unmet = own.not_compared == own.collectives
         if unmet:
             return _saying(finding, UNMET, compared=not between.missing)
-        return _saying(_without_waiting(finding, _left(finding, row, own)), clause, compared=True)
+        gained = _without_waiting(finding, _left(finding, row, own), in_turn=own is not None and _in_turn(own))
+        return _saying(gained, clause, compared=True)
 
     known = rows.keys() | apart | without_meetings
     return [told(one) if one.rule == code and one.trace in known else one for one in findings]
@@ -103,20 +104,22 @@ def _exposed_ms(finding: Finding) -> float:
     return (finding.exposed_ms_per_step if finding.per_step is not None else finding.exposed_ms) or 0.0
 
 
-def _without_waiting(finding: Finding, left: float) -> Finding:
+def _without_waiting(finding: Finding, left: float, *, in_turn: bool) -> Finding:
     """The finding with no more to gain than what it is exposed for without waiting: ``left`` is that share of it. The
-    late rank's own findings are about the rest. The least is as far below the most as before: less to gain is no more
-    certain. A saving that bare steps confirm stays."""
+    late rank's own findings are about the rest. Where ranks come late ``in_turn`` there are none, and fewer or hidden
+    collectives take the waiting with them: that much is gained at most, though not likely. The least is as far below
+    the rest as before: less to gain is no more certain. A saving that bare steps confirm stays."""
     low, high, likely = (
         finding.saving_low_ms_per_step, finding.saving_high_ms_per_step, finding.likely_saving_ms_per_step
     )  # fmt: skip
     if finding.saving_ms_per_step is not None or high is None:
         return finding
-    most = round(_exposed_ms(finding) * left, 6)
+    exposed = _exposed_ms(finding)
+    most = round(exposed * left, 6)
     return msgspec.structs.replace(
         finding,
         saving_low_ms_per_step=None if low is None else min(low, round(most * low / high, 6) if high else most),
-        saving_high_ms_per_step=min(high, most),
+        saving_high_ms_per_step=min(high, round(exposed, 6) if in_turn else most),
         likely_saving_ms_per_step=None if likely is None else min(likely, most),
     )
 
@@ -158,11 +161,15 @@ def _own_clause(finding: Finding, own: FindingBetween, between: BetweenRanks) ->
     exposed = _exposed_ms(finding)
     waits, before = (exposed * (1 - _share_left(own.exposed_ms, ms)) for ms in (own.waits_ms, own.before_ms))
     whom = next((row.rank for row in between.ranks if row.trace == own.longest_for), None)
-    again = own.waits_ms - own.before_ms
-    in_turn = own.longest_ms is not None and own.longest_ms < MOST * again
+    in_turn = _in_turn(own)
     clause = OWN_PARTLY if own.not_compared else OWN
     clause += _waiting(waits - before, own.before_ms, whom, between, in_turn=in_turn)
     return clause + _most(waits, waits - before, exposed, in_turn=in_turn)
+
+
+def _in_turn(own: FindingBetween) -> bool:
+    """Whether others come late in turn, as no one rank is waited for most of the time."""
+    return own.longest_ms is not None and own.longest_ms < MOST * (own.waits_ms - own.before_ms)
 
 
 def _waiting(waits: float, before: float, whom: int | None, between: BetweenRanks, *, in_turn: bool) -> str:
