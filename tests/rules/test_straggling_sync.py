@@ -68,6 +68,22 @@ def test_a_rank_whose_device_computes_for_longer_is_no_straggler():
     assert stragglers(EARLY, rank(1, 500, 500, 500, works=True)) == []
 
 
+def test_of_a_device_that_began_late_what_was_launched_in_time_no_change_is_advised():
+    late = TraceBuilder(rank=1, world_size=2)
+    late.recording(*(4000 * step for step in range(4)))
+    early = TraceBuilder(rank=0, world_size=2)
+    early.recording(*(4000 * step for step in range(4)))
+    for at in (0, 4000, 8000):
+        for builder, begins in ((early, at + 60), (late, at + 2060)):
+            builder.launch("forward", call=(at + 1, 4), runs=(at + 10, 40))
+            builder.launch("forward", call=(at + 6, 4), runs=(begins, 40))
+            group = {"Process Group Name": "0"}
+            builder.launch(ALL_REDUCE, call=(at + 20, 3), runs=(begins + 50, at + 2500 - begins), args=group)
+    (found,) = stragglers(early, late)
+    assert "its device is idle for 2 ms before, and nothing shows why" in found.message
+    assert found.fix.startswith("See what else uses this rank's device")
+
+
 def test_a_rank_that_is_late_in_one_step_alone_is_told_so():
     (once,) = stragglers(EARLY, rank(1, 0, 0, 500))
     assert once.message.endswith("; of the 0.5 ms in 2 steps 0.5 ms are in one")
