@@ -213,8 +213,8 @@ def _before_first_work(timeline: Timeline) -> tuple[str, ...]:
     waiting = int(behind.max(initial=0))
     if waiting >= max(WAITING_SHARE * before, LEAST_BEFORE):
         return (
-            f"the trace begins with a wait of {milliseconds(waiting * 1e-6)} for work that was launched before it: that "
-            "is no part of what the recorded work takes",
+            f"the trace begins with a wait of {milliseconds(waiting * 1e-6)} for work that was launched before it: "
+            "that is no part of what the recorded work takes",
         )
     if before < max(last - first, LEAST_BEFORE):
         return ()

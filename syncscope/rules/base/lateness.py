@@ -26,8 +26,8 @@ LEAST_MS = 0.05
 """Less than this many milliseconds a step (in all, without steps) count as none."""
 
 MOST = 0.5
-"""A rank that waits for this share of the exposed time waits for most of it, and mostly for another if it waits for that
-one for this share."""
+"""A rank that waits for this share of the exposed time waits for most of it, and mostly for another if it waits for
+that one for this share."""
 
 
 def tell_of_ranks(
@@ -173,8 +173,8 @@ def _in_turn(own: FindingBetween) -> bool:
 
 
 def _waiting(waits: float, before: float, whom: int | None, between: BetweenRanks, *, in_turn: bool) -> str:
-    """How long a rank waits a step, and ``before`` that, in ms; mostly for the rank ``whom``, or for others ``in_turn``,
-    of which that is the one that it waits for longest."""
+    """How long a rank waits a step, and ``before`` that, in ms; mostly for the rank ``whom``, or for others
+    ``in_turn``."""
     per, began = ("", "recording") if between.whole else (" a step", "the first recorded step")
     if waits < LEAST_MS:
         clause = "for no other"
