@@ -23,7 +23,9 @@ from syncscope.schema.report import Report, TraceInfo
 WAITS = ("SYN101", "SYN102", "SYN103", "SYN105", "SYN106", "SYN109", "SYN110")
 KERNELS, COPIES = ("kernel",), ("gpu_memcpy", "memcpy", "gpu_memset", "memset")
 HOST = ("cuda_runtime", "cuda_driver", "hip_runtime", "runtime", "cpu_op", "operator", "python_function")
-COLLECTIVES = re.compile(r"nccl|rccl|all_?reduce|all_?gather|reduce_?scatter|sendrecv|cross_device", re.IGNORECASE)
+COLLECTIVES = re.compile(
+    r"nccl|rccl|all_?reduce|all_?gather|reduce_?scatter|sendrecv|cross_device|deep_ep::", re.IGNORECASE
+)
 PASSING_ON = re.compile(r"threading\.py|contextlib\.py|runpy\.py|importlib|torch/utils/_device|torch/overrides")
 """In the names of files whose functions only call others."""
 

@@ -51,6 +51,9 @@ SETS = {
     ),
     "nineteenth reading: judged before the mends that it led to": Path(__file__).with_name("nineteenth_reading.json"),
     "twentieth reading: it led to no mends of findings": Path(__file__).with_name("twentieth_reading.json"),
+    "twenty-first reading: judged before the mends that it led to": Path(__file__).with_name(
+        "twenty_first_reading.json"
+    ),
 }
 """The files of judgements by what they are evidence of."""
 

@@ -63,6 +63,8 @@ def _compare(meeting: Meeting, before: Before, known: Mapping[int, defaultdict[i
 
 def _row(number: int, own: _OfFinding) -> FindingBetween:
     longest = max(own.waits_for, key=lambda trace: (own.waits_for[trace], -trace), default=None)
+    if longest is not None and own.waits_for[longest] <= 0:
+        longest = None
     return FindingBetween(
         meets=number,
         collectives=own.many,
@@ -70,5 +72,6 @@ def _row(number: int, own: _OfFinding) -> FindingBetween:
         exposed_ms=round(own.exposed, 6),
         waits_ms=round(own.waits, 6),
         before_ms=round(own.before, 6),
-        longest_for=longest if longest is not None and own.waits_for[longest] > 0 else None,
+        longest_for=longest,
+        longest_ms=0.0 if longest is None else round(own.waits_for[longest] * 1e-6, 6),
     )

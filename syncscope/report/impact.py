@@ -157,7 +157,8 @@ def _describe_base(finding: Finding, info: TraceInfo) -> str:
 
 def _amount(gain: Gain) -> str:
     if gain.kind == "likely" and gain.low is not None and gain.high is not None:
-        return f"{milliseconds(gain.ms)}, {between(gain.low, gain.high)}"
+        amount, low, high = map(milliseconds, (gain.ms, gain.low, gain.high))
+        return amount if amount == low == high else f"{amount}, {between(gain.low, gain.high)}"
     if gain.kind == "between" and gain.low is not None and gain.high is not None:
         return between(gain.low, gain.high)
     return milliseconds(gain.ms)

@@ -6,7 +6,9 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import PurePath
 
+from syncscope.patterns import compile_later
 from syncscope.report.escape import terminal
+from syncscope.report.numbers import span
 from syncscope.report.runs import Process
 from syncscope.schema.report import Report, TraceInfo
 
@@ -15,6 +17,9 @@ QUEUED = "queued on device"
 
 MOST_RUNS = 4
 """Runs of ranks named in a sentence."""
+
+AMOUNT = compile_later(r"\b\d+(?:\.\d+)? (?:µs|ms|s)\b")
+"""A time, as ``milliseconds`` writes it."""
 
 
 def label_by_file(traces: Sequence[TraceInfo]) -> list[str]:
@@ -87,7 +92,7 @@ def group_warnings(report: Report) -> list[tuple[str, list[str]]]:
     """Each other warning once, with the labels of the traces that have it."""
     warnings = [[text for text in info.warnings if text not in info.lost] for info in report.traces]
     alone = [missing.text for missing in report.missing_ranks if missing.given == 1]
-    return [*_group(report, warnings), *((text, []) for text in alone)]
+    return [*_join_amounts(_group(report, warnings)), *((text, []) for text in alone)]
 
 
 def group_no_savings(report: Report) -> list[tuple[str, list[str]]]:
@@ -108,6 +113,34 @@ def _group(report: Report, texts: Sequence[Sequence[str]]) -> list[tuple[str, li
             found.setdefault(text, []).append(label)
     several = len(report.traces) > 1
     return [(text, labels if several else []) for text, labels in found.items()]
+
+
+def _join_amounts(groups: Sequence[tuple[str, list[str]]]) -> list[tuple[str, list[str]]]:
+    """The texts of several traces that differ in times alone as one, with the shortest and the longest: ``a wait of
+    86.8 to 275 ms``."""
+    alike: dict[str, list[tuple[str, list[str]]]] = {}
+    for text, labels in groups:
+        alike.setdefault(AMOUNT.sub("0 ms", text), []).append((text, labels))
+    joined: list[tuple[str, list[str]]] = []
+    for parts in alike.values():
+        every = [label for _, labels in parts for label in labels]
+        if not every or len(set(every)) < len(every):
+            joined += parts
+        else:
+            joined.append((_span_amounts([text for text, _ in parts]), every))
+    return joined
+
+
+def _span_amounts(texts: Sequence[str]) -> str:
+    columns = zip(*(AMOUNT.findall(text) for text in texts), strict=True)
+    spans = ((min(column, key=_in_ms), max(column, key=_in_ms)) for column in columns)
+    written = iter([least if least == most else span(least, " to ", most) for least, most in spans])
+    return AMOUNT.sub(lambda _: next(written), texts[0])
+
+
+def _in_ms(amount: str) -> float:
+    number, unit = amount.split(" ")
+    return float(number) * {"µs": 1e-3, "ms": 1.0, "s": 1e3}[unit]
 
 
 def label_cause(cause: str, shared: bool = False) -> str:

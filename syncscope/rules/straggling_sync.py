@@ -131,6 +131,11 @@ class StragglingSync(RunRule):
             "more than others, see what else uses its processors.",
         ),
         Advice(
+            "unknown",
+            "See what else uses this rank's device: the file does not hold what that did meanwhile, so nothing shows "
+            "what the program could change. Record again with nobody else on it, and a warm-up before the window.",
+        ),
+        Advice(
             "",
             "Take the wait or the work off this rank's way to the collective: do it on the device, every so many "
             "steps, in a thread of its own, or after the last step.",

@@ -66,13 +66,15 @@ class TensorPrint(WaitRule):
     def occurrences(self, waits: Waits, timeline: Timeline) -> Occurrences:
         occurrences = super().occurrences(waits, timeline)
         prints = timeline.prints[waits.row]
-        # All waits of a print are in its one place, with the ops of the first, whatever op each was in.
+        # All waits of a print are in its one place, with the ops of the first, whatever op each was in, and whatever
+        # memory the values went to.
         first: dict[int, object] = {}
         for number, ops in zip(prints.tolist(), occurrences.ops, strict=True):
             first.setdefault(number, ops)
         return occurrences.replace(
             place=to_objects(replace(strip_formatter(place), entry="print") for place in occurrences.place),
             ops=to_objects(first[number] for number in prints.tolist()),
+            sort=to_objects("print" for _ in prints),
             unit=prints,
         )
 

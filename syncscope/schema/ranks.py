@@ -48,6 +48,8 @@ class FindingBetween(msgspec.Struct, frozen=True, kw_only=True):
     ``RankBetween.waits_before_ms``."""
     longest_for: int | None = None
     """Index into ``Report.traces`` of the rank that it waits for longest."""
+    longest_ms: float | None = None
+    """How long it waits for that one, without ``before_ms``; ``None`` in reports of earlier versions."""
 
 
 class RankBetween(msgspec.Struct, frozen=True, kw_only=True):

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 MOST_GROUPS = 64
 """Process groups that are told apart."""
 
-LEAST_BEFORE, LOADING_SHARE = 10_000_000, 0.1
-"""Nanoseconds of the host before the first work of the device from which on they are told, and the share of them that
-the data loader takes from which on it is named."""
+LEAST_BEFORE, LOADING_SHARE, WAITING_SHARE = 10_000_000, 0.1, 0.5
+"""Nanoseconds of the host before the first work of the device from which on they are told, the share of them that the
+data loader takes from which on it is named, and that of one wait that is most of them."""
 
 
 def describe(timeline: Timeline) -> TraceInfo:
@@ -208,6 +208,14 @@ def _before_first_work(timeline: Timeline) -> tuple[str, ...]:
         return ()
     first, last = timeline.span
     before = first - min(starts)
+    waits = timeline.waits
+    behind = np.minimum(waits.end, first)[waits.ts < first] - waits.ts[waits.ts < first]
+    waiting = int(behind.max(initial=0))
+    if waiting >= max(WAITING_SHARE * before, LEAST_BEFORE):
+        return (
+            f"the trace begins with a wait of {milliseconds(waiting * 1e-6)} for work that was launched before it: "
+            "that is no part of what the recorded work takes",
+        )
     if before < max(last - first, LEAST_BEFORE):
         return ()
     loads = timeline.loads

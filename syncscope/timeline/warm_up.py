@@ -63,7 +63,7 @@ LEARNING_RATE = compile_later(r"lr|sched|rate", re.IGNORECASE)
 learning rate's."""
 
 COMPILERS = {
-    "flashinfer/jit/core.py": ("build", "build_and_load"),
+    "flashinfer/jit/core.py": ("build", "build_and_load", "load_cuda_ops"),
     "flashinfer/jit/cubin_loader.py": ("get_cubin", "load_cubin"),
     "torch/_dynamo/convert_frame.py": ("_compile", "compile_inner"),
     "torch/_inductor/compile_fx.py": ("compile_fx", "compile_fx_inner"),

@@ -52,6 +52,13 @@ def test_what_the_events_do_not_allow_is_told(path: Path, fields: dict[str, obje
     assert any(said in one for one in criticised(path, **fields))
 
 
+def test_what_ranks_exchange_is_no_compute(tmp_path: Path) -> None:
+    builder = TraceBuilder().launch("gemm", call=(0, 5), runs=(10, 4000))
+    builder.launch("void deep_ep::internode_ll::combine<3>(x)", call=(10, 5), runs=(4010, 2000))
+    raw = read_raw(builder.write(tmp_path / "trace.json"))
+    assert (raw.compute_ms, raw.busy_ms) == (4.0, 6.0)
+
+
 def test_what_an_earlier_recording_left_over_is_not_of_the_device(tmp_path: Path) -> None:
     def busy_ms(until: float) -> float:
         builder = TraceBuilder().kernel("left over", 0, until).launch("gemm", call=(5000, 5), runs=(5010, 4000))

@@ -52,6 +52,15 @@ def test_ranks_that_come_late_in_turn_both_wait() -> None:
     assert [[(one.waits_ms, one.longest_for) for one in row] for row in found] == [[(5, 1)], [(5, 0)]]
 
 
+def test_it_says_how_long_the_longest_waited_for_is_waited_for() -> None:
+    found = own(*([met(row, (0,))] for row in ((6, 6, 6), (1, 6, 6), (6, 2, 6), (6, 6, 3))), begins=(0.0,) * 4)
+    assert [[(one.waits_ms, one.longest_for, one.longest_ms) for one in row] for row in found] == [
+        [(12, 1, 5)], [(7, 2, 4)], [(8, 1, 5)], [(9, 1, 5)]
+    ]  # fmt: skip
+    (none,) = own([met((6,), (0,))], [met((6,), (0,))])[0]
+    assert (none.longest_for, none.longest_ms) == (None, 0)
+
+
 def test_what_compute_hides_is_not_waited_for() -> None:
     early, _ = own([met((6,), (0,), exposed=(2,))], [met((1.5,), (0,))])
     assert [(one.exposed_ms, one.waits_ms) for one in early] == [(2, 0.5)]

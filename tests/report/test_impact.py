@@ -28,6 +28,12 @@ NARROW = {"saving_low_ms_per_step": 0.0, "saving_high_ms_per_step": 0.5}
         ({"saving_ms_per_step": 0.04, **NARROW}, "low", "saves under 1 %", "40 µs"),
         ({"saving_ms_per_step": 0.0, "saving_high_ms_per_step": 0.0}, "low", "saves nothing", None),
         ({"likely_saving_ms_per_step": 0.51}, "high", "saves about 10 %", "0.51 ms, 0 to 1.53 ms"),
+        (
+            dict.fromkeys(("saving_low_ms_per_step", "likely_saving_ms_per_step", "saving_high_ms_per_step"), 0.51),
+            "high",
+            "saves about 10 %",
+            "0.51 ms",
+        ),
         ({}, "high", "saves at most 30 %", "1.53 ms"),
         ({"saving_low_ms_per_step": 0.2}, "high", "saves up to 30 %", "0.2 to 1.53 ms"),
         ({"saving_high_ms_per_step": None}, "unknown", "saving not known", None),

@@ -13,7 +13,7 @@ from rich.console import Console
 from syncscope.report import html, junit, markdown, text_ranks
 from syncscope.report.notable import notable, reduced
 from syncscope.report.text import to_text
-from syncscope.report.trace_phrases import join_labels
+from syncscope.report.trace_phrases import group_warnings, join_labels
 from syncscope.report.view import View
 from syncscope.schema.findings import Finding
 from syncscope.schema.ranks import BetweenRanks, RankBetween, Unread, WaitsFor
@@ -54,6 +54,21 @@ def of_ranks(number: int, late: int, clock_ms: float = 0.0) -> Report:
 @pytest.fixture(scope="module")
 def many() -> Report:
     return of_ranks(MANY, LATE, 31.7)
+
+
+def test_warnings_of_ranks_that_differ_in_a_time_alone_are_one() -> None:
+    def grouped(*warnings: tuple[str, ...]) -> list[tuple[str, list[str]]]:
+        report = of_ranks(len(warnings), 0)
+        told = zip(report.traces, warnings, strict=True)
+        traces = tuple(msgspec.structs.replace(info, warnings=own) for info, own in told)
+        return group_warnings(msgspec.structs.replace(report, traces=traces))
+
+    ranks = [f"rank {number}" for number in range(3)]
+    found = grouped(("begins with 87.5 ms", "3 rows"), ("begins with 1.2 s",), ("begins with 100 ms", "4 rows"))
+    assert found == [("begins with 87.5 ms to 1.2 s", ranks), ("3 rows", ranks[:1]), ("4 rows", ranks[2:])]
+    assert grouped(("5 ms once",), ("5 ms once",), ("60 µs once",)) == [("60 µs to 5 ms once", ranks)]
+    # Two of one rank are two.
+    assert len(grouped(("5 ms", "7 ms"), ("5 ms",))) == 2
 
 
 def test_eight_ranks_are_all_shown_with_whom_they_wait_for() -> None:

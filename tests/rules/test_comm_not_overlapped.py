@@ -126,6 +126,10 @@ ALL_GATHER, ALL_TO_ALL = "ncclDevKernel_AllGather_RING_LL(x)", "ncclDevKernel_Se
         (started(ALL_GATHER, op="autograd::engine::evaluate_function: RedistributeBackward"), "Each layer needs it"),
         (started(ALL_TO_ALL, "## forward ##", "nccl:all_to_all"), "shared experts"),
         (started(ALL_TO_ALL, "## sparse_data_dist ##", "nccl:all_to_all"), "embeddings' all-to-all"),
+        (
+            started("void deep_ep::internode_ll::combine<3, 10, 7168, 9>(void*)", op="aten::empty"),
+            "return_recv_hook=True",
+        ),
         (started(ALL_TO_ALL, "nccl:recv 0<-1"), "micro-batch"),
         (started(ALL_TO_ALL), "async_op=True as soon"),
         (started("ncclDevKernel_Broadcast_RING_LL(x)", "DistributedDataParallel.forward"), "broadcast_buffers=False"),

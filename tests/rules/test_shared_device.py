@@ -118,6 +118,15 @@ def test_what_may_wait_for_another_stream_is_not_told_as_that(tmp_path: Path) ->
     assert "LCH501" not in rules(made)
 
 
+def test_turns_that_are_as_long_as_each_other_are_told_as_that_whatever_streams_there_are(tmp_path: Path) -> None:
+    document = in_slices(recorded(), 30, 1010)
+    last = max((event for event in document["traceEvents"] if event.get("cat") == "kernel"), key=lambda one: one["ts"])
+    last["tid"] = last["args"]["stream"] = 99
+    message, fix = starved(report(tmp_path, document, None))
+    assert " it is late to begin what was launched in time, as when another process uses it" in message
+    assert fix.startswith("Record again on a device that nobody else uses")
+
+
 def test_other_causes_of_idle_time_keep_their_fix(tmp_path: Path) -> None:
     alone, shared = (starved(report(tmp_path, recorded(), others)) for others in (None, 2))
     assert alone[1] == shared[1]

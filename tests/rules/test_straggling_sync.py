@@ -6,6 +6,7 @@ import pytest
 from syncscope.analysis.analyze import analyze_timelines
 from syncscope.analysis.merge import merge
 from syncscope.rules.straggling_sync import StragglingSync
+from syncscope.schema.findings import Finding
 from syncscope.schema.report import Replay, Report
 from syncscope.timeline import Timeline
 from tests.builders import TraceBuilder
@@ -65,6 +66,22 @@ def test_work_of_the_host_alone_is_found_without_a_line():
 
 def test_a_rank_whose_device_computes_for_longer_is_no_straggler():
     assert stragglers(EARLY, rank(1, 500, 500, 500, works=True)) == []
+
+
+def test_of_a_device_that_began_late_what_was_launched_in_time_no_change_is_advised():
+    late = TraceBuilder(rank=1, world_size=2)
+    late.recording(*(4000 * step for step in range(4)))
+    early = TraceBuilder(rank=0, world_size=2)
+    early.recording(*(4000 * step for step in range(4)))
+    for at in (0, 4000, 8000):
+        for builder, begins in ((early, at + 60), (late, at + 2060)):
+            builder.launch("forward", call=(at + 1, 4), runs=(at + 10, 40))
+            builder.launch("forward", call=(at + 6, 4), runs=(begins, 40))
+            group = {"Process Group Name": "0"}
+            builder.launch(ALL_REDUCE, call=(at + 20, 3), runs=(begins + 50, at + 2500 - begins), args=group)
+    (found,) = stragglers(early, late)
+    assert "its device is idle for 2 ms before, and nothing shows why" in found.message
+    assert found.fix.startswith("See what else uses this rank's device")
 
 
 def test_a_rank_that_is_late_in_one_step_alone_is_told_so():
@@ -166,6 +183,12 @@ def test_what_waits_for_a_late_rank_is_not_to_be_gained_at_the_collective():
     assert most(merge([given(report, 9.0)])) == pytest.approx(exposed - 0.5)
     assert most(merge([given(report, 9.0, saving_ms_per_step=8.0)])) == 9.0
     assert most(merge([given(report, None)])) is None
+    (least,) = [
+        one.saving_low_ms_per_step
+        for one in merge([given(report, 9.0, saving_low_ms_per_step=6.0)]).findings
+        if one.rule == "OVL302" and one.rank == 0
+    ]
+    assert least == pytest.approx((exposed - 0.5) * 2 / 3)  # as far below the most as before
 
 
 def test_a_finding_says_what_its_own_collectives_wait_and_gains_no_more_than_the_rest() -> None:
@@ -199,6 +222,45 @@ def test_a_finding_says_what_its_own_collectives_wait_and_gains_no_more_than_the
     given = msgspec.structs.replace(report, findings=tuple(ranged))
     high = {one.annotation: one.saving_high_ms_per_step for one in merge([given]).findings if one.rule == "OVL302"}
     assert high == {"## first ##": pytest.approx(0.1), "## second ##": pytest.approx(0.1)}
+
+
+def test_ranks_that_come_late_in_turn_are_told_so() -> None:
+    def comes_late(number: int) -> TraceBuilder:
+        """Three all-reduces of 100 µs a step, one after the other's compute: rank n comes 200 µs late to the n-th."""
+        builder = TraceBuilder(rank=number, world_size=4)
+        builder.recording(*(2000 * step for step in range(4)))
+        for start in (0, 2000, 4000):
+            for turn in range(1, 4):
+                at, late = start + 500 * (turn - 1), 200 if turn == number else 0
+                builder.launch("forward", call=(at + 1, 4), runs=(at + 10, 90 + late))
+                comes, group = at + 110 + late, {"Process Group Name": "0"}
+                runs = (comes, at + 410 - comes)
+                builder.launch(ALL_REDUCE, call=(at + 20, 3), runs=runs, stream=13, args=group)
+            builder.launch("backward", call=(start + 1501, 4), runs=(start + 1510, 200))
+        return builder
+
+    def of_rank_0(report: Report) -> Finding:
+        return next(one for one in report.findings if one.rule == "OVL302" and one.rank == 0)
+
+    def told(*numbers: int) -> str:
+        return of_rank_0(joined(*map(comes_late, numbers))).message
+
+    waits = "in them this rank waits 0.6 ms a step for others that come late in turn: most of what is exposed"
+    assert told(0, 1, 2, 3).endswith(f"{waits}, so share out the work more evenly first")
+    assert "mostly for rank 1" in told(0, 1)
+
+    def ranged(*numbers: int) -> Finding:
+        report = joined(*map(comes_late, numbers))
+        ends = {"saving_low_ms_per_step": 6.0, "likely_saving_ms_per_step": 7.0, "saving_high_ms_per_step": 9.0}
+        all_ranged = tuple(msgspec.structs.replace(one, **ends) for one in report.findings)
+        return of_rank_0(merge([msgspec.structs.replace(report, findings=all_ranged)]))
+
+    # With one late rank the waiting is that rank's to take away; in turn, fewer or hidden collectives do.
+    one, many = ranged(0, 1), ranged(0, 1, 2, 3)
+    assert one.exposed_ms_per_step == many.exposed_ms_per_step == pytest.approx(0.9)
+    assert (one.saving_low_ms_per_step, one.saving_high_ms_per_step) == pytest.approx((0.7 * 2 / 3, 0.7))
+    assert (many.saving_low_ms_per_step, many.saving_high_ms_per_step) == pytest.approx((0.2, 0.9))
+    assert many.likely_saving_ms_per_step == pytest.approx(0.3)
 
 
 def stepless(number: int, begins: float, comes: float, warms_up: float = 0) -> TraceBuilder:

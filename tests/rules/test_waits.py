@@ -205,6 +205,17 @@ class TestTensorPrint:
         assert found[0].stall_ms == pytest.approx(0.080)
         assert "2 waits a print" in found[0].message
 
+    def test_a_print_is_one_finding_whatever_memory_its_values_go_to(self):
+        builder = TraceBuilder().step(0, 900)
+        for number, op in enumerate(("isfinite", "ne", "__and__")):
+            builder.op(f"aten::{op}", 10 * number + 1, 5)
+        waiting(builder, 100, "aten::masked_select", "aten::nonzero", memory="pageable")
+        for number in range(2):
+            waiting(builder, 200 + 100 * number, "aten::item", memory="pinned")
+        (found,) = findings(builder, "SYN102", "SYN103", "SYN104")
+        assert (found.rule, found.count) == ("SYN104", 1)
+        assert "3 waits a print" in found.message
+
     def test_formatting_one_value_is_a_scalar_read(self):
         at = ("<site-packages>/torch/_tensor.py", 1100, "Tensor.__format__", "self.item()")
         builder = waiting(TraceBuilder().recording(0, 300), 10, "aten::item").warning(100, line(9, "f'{loss:.3f}'"), at)

@@ -198,6 +198,16 @@ def test_what_the_host_did_before_the_first_work_is_told_where_no_step_holds_it(
     ] == ([(True, True)] if told else [])
 
 
+@pytest.mark.parametrize(("waits", "told"), [(18_000, True), (7_000, False)])
+def test_a_wait_for_what_was_launched_before_the_trace_is_told_however_long_the_device_works_then(
+    waits: float, told: bool
+) -> None:
+    builder = TraceBuilder().op("aten::to", 0, waits + 40).stream_sync(10, waits)
+    builder.launch("k", call=(20_000, 5), runs=(20_010, 90_000))
+    warnings = Timeline(builder.trace()).info().warnings
+    assert [one.startswith("the trace begins with a wait of 18 ms for work that") for one in warnings] == [True] * told
+
+
 def test_steps_hold_what_comes_before_their_first_work() -> None:
     builder = (
         TraceBuilder().steps(0, 30_000).op("aten::randperm", 0, 10).launch("k", call=(20_000, 5), runs=(20_010, 20))

@@ -111,6 +111,11 @@ def test_frames_of_autotuning_are_compilation() -> None:
     assert stretches(builder) == [(COMPILATION, 10, 60)]
 
 
+def test_frames_that_load_the_kernels_of_flashinfer_are_compilation() -> None:
+    builder = TraceBuilder().frame("<site-packages>/flashinfer/jit/core.py", 80, "load_cuda_ops", 10, 500)
+    assert list(Timeline(builder.launch("k", call=(600, 5), runs=(610, 20)).trace()).warm_ups.name) == ["compilation"]
+
+
 def test_an_op_whose_library_times_its_kernels_searches() -> None:
     builder = TraceBuilder().op("aten::conv2d", 0, 100).op("aten::cudnn_convolution", 5, 80).event_sync(20, 10)
     assert stretches(builder) == [(SEARCH, 5, 85)]

@@ -47,6 +47,9 @@ parameter that is larger than a bucket has one of its own."""
 GRADIENT = "torch::autograd::AccumulateGrad"
 """The op that ends the gradient of each parameter."""
 
+DEEP_EP = "deep-ep"
+"""Stands for collectives of DeepEP, by the namespace of its kernels."""
+
 BEFORE = "before-trace"
 """Stands for collectives that were launched before a trace that holds the launches of others."""
 
@@ -122,6 +125,20 @@ FOR_COLLECTIVES: Section = (
         coming = embeddings(ids)
         y = dense(x)                 # meanwhile
         rows = coming.wait()
+        """,
+    ),
+    Advice(
+        f"{DEEP_EP} all_to_all",
+        "Let it run beside compute that needs none of it (shared experts, the other half of the batch): with "
+        "return_recv_hook=True of DeepEP's low_latency_dispatch and low_latency_combine, and the hook called just "
+        "before the result is used; of dispatch and combine with async_finish=True. Where the program does so already, "
+        "spread the experts so that each rank gets as many tokens (EPLB).",
+        before="y = experts(buffer.low_latency_dispatch(x, ids, most, many)[0])\ny = y + shared(x)",
+        after="""
+        coming, *_, hook = buffer.low_latency_dispatch(x, ids, most, many, return_recv_hook=True)
+        y = shared(x)                # meanwhile
+        hook()
+        y = y + experts(coming)
         """,
     ),
     Advice(
@@ -296,6 +313,8 @@ def _contexts(group: Group) -> list[str]:
     """
     around = _marks(group) | {op for ops in group.rows.ops for op in ops} | {frame.file for frame in group.place.chain}
     found = [name for name, pattern in CONTEXTS.items() if any(re.search(pattern, one) for one in around)]
+    if any("deep_ep::" in kernel for kernel in _kernels(group)):
+        found.append(DEEP_EP)
     if ONE_SHOT not in found and all(map(is_direct_collective, _kernels(group))):
         found.append(ONE_SHOT)
     if any(REDISTRIBUTE.search(one) for one in around) and not any("simple_fsdp" in one for one in around):

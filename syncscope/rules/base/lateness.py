@@ -26,7 +26,8 @@ LEAST_MS = 0.05
 """Less than this many milliseconds a step (in all, without steps) count as none."""
 
 MOST = 0.5
-"""A rank that waits for this share of the exposed time waits for most of it."""
+"""A rank that waits for this share of the exposed time waits for most of it, and mostly for another if it waits for
+that one for this share."""
 
 
 def tell_of_ranks(
@@ -65,7 +66,8 @@ def tell_of_ranks(
             unmet = own.not_compared == own.collectives
         if unmet:
             return _saying(finding, UNMET, compared=not between.missing)
-        return _saying(_without_waiting(finding, _left(finding, row, own)), clause, compared=True)
+        gained = _without_waiting(finding, _left(finding, row, own), in_turn=own is not None and _in_turn(own))
+        return _saying(gained, clause, compared=True)
 
     known = rows.keys() | apart | without_meetings
     return [told(one) if one.rule == code and one.trace in known else one for one in findings]
@@ -102,19 +104,22 @@ def _exposed_ms(finding: Finding) -> float:
     return (finding.exposed_ms_per_step if finding.per_step is not None else finding.exposed_ms) or 0.0
 
 
-def _without_waiting(finding: Finding, left: float) -> Finding:
+def _without_waiting(finding: Finding, left: float, *, in_turn: bool) -> Finding:
     """The finding with no more to gain than what it is exposed for without waiting: ``left`` is that share of it. The
-    late rank's own findings are about the rest. A saving that bare steps confirm stays."""
+    late rank's own findings are about the rest. Where ranks come late ``in_turn`` there are none, and fewer or hidden
+    collectives take the waiting with them: that much is gained at most, though not likely. The least is as far below
+    the rest as before: less to gain is no more certain. A saving that bare steps confirm stays."""
     low, high, likely = (
         finding.saving_low_ms_per_step, finding.saving_high_ms_per_step, finding.likely_saving_ms_per_step
     )  # fmt: skip
     if finding.saving_ms_per_step is not None or high is None:
         return finding
-    most = round(_exposed_ms(finding) * left, 6)
+    exposed = _exposed_ms(finding)
+    most = round(exposed * left, 6)
     return msgspec.structs.replace(
         finding,
-        saving_low_ms_per_step=None if low is None else min(low, most),
-        saving_high_ms_per_step=min(high, most),
+        saving_low_ms_per_step=None if low is None else min(low, round(most * low / high, 6) if high else most),
+        saving_high_ms_per_step=min(high, round(exposed, 6) if in_turn else most),
         likely_saving_ms_per_step=None if likely is None else min(likely, most),
     )
 
@@ -156,18 +161,25 @@ def _own_clause(finding: Finding, own: FindingBetween, between: BetweenRanks) ->
     exposed = _exposed_ms(finding)
     waits, before = (exposed * (1 - _share_left(own.exposed_ms, ms)) for ms in (own.waits_ms, own.before_ms))
     whom = next((row.rank for row in between.ranks if row.trace == own.longest_for), None)
+    in_turn = _in_turn(own)
     clause = OWN_PARTLY if own.not_compared else OWN
-    clause += _waiting(waits - before, own.before_ms, whom, between)
-    return clause + _most(waits, waits - before, exposed)
+    clause += _waiting(waits - before, own.before_ms, whom, between, in_turn=in_turn)
+    return clause + _most(waits, waits - before, exposed, in_turn=in_turn)
 
 
-def _waiting(waits: float, before: float, whom: int | None, between: BetweenRanks) -> str:
-    """How long a rank waits a step, and ``before`` that, in ms; mostly for the rank ``whom``."""
+def _in_turn(own: FindingBetween) -> bool:
+    """Whether others come late in turn, as no one rank is waited for most of the time."""
+    return own.longest_ms is not None and own.longest_ms < MOST * (own.waits_ms - own.before_ms)
+
+
+def _waiting(waits: float, before: float, whom: int | None, between: BetweenRanks, *, in_turn: bool) -> str:
+    """How long a rank waits a step, and ``before`` that, in ms; mostly for the rank ``whom``, or for others
+    ``in_turn``."""
     per, began = ("", "recording") if between.whole else (" a step", "the first recorded step")
     if waits < LEAST_MS:
         clause = "for no other"
     else:
-        mostly = "" if whom is None else f", mostly for rank {whom}"
+        mostly = " in turn" if in_turn else "" if whom is None else f", mostly for rank {whom}"
         clause = f"{milliseconds(waits)}{per} for others that come late{mostly}"
     if before >= LEAST_MS:
         clause += f", and {milliseconds(before)} once for one that began {began} later"
@@ -177,17 +189,20 @@ def _waiting(waits: float, before: float, whom: int | None, between: BetweenRank
     return clause
 
 
-def _most(waits: float, again: float, exposed: float) -> str:
-    """Whether a rank waits for most of what is exposed, and whether that comes again: all in ms a step."""
+def _most(waits: float, again: float, exposed: float, *, in_turn: bool) -> str:
+    """Whether a rank waits for most of what is exposed, and whether that comes again: all in ms a step. Where others
+    come late ``in_turn``, there is no late rank to see to."""
     if waits < max(LEAST_MS, MOST * exposed):
         return ""
-    return f": most of what is exposed{', so see to the late rank first' if again >= MOST * waits else ''}"
+    first = "share out the work more evenly" if in_turn else "see to the late rank"
+    return f": most of what is exposed{f', so {first} first' if again >= MOST * waits else ''}"
 
 
 def _clause(row: RankBetween, between: BetweenRanks, exposed_ms: float) -> str:
     """How long a rank waits for others in all its collectives, beside what they are exposed for, in ms a step (in all,
     where there are no steps)."""
     whom = row.waits_for[0].rank if row.waits_for else None
+    in_turn = bool(row.waits_for) and row.waits_for[0].ms_per_step < MOST * row.waits_ms_per_step
     clause = PARTLY if row.not_compared else TOGETHER
-    clause += _waiting(row.waits_ms_per_step, row.waits_before_ms or 0.0, whom, between)
-    return clause + _most(waits_ms(row, between), row.waits_ms_per_step, exposed_ms)
+    clause += _waiting(row.waits_ms_per_step, row.waits_before_ms or 0.0, whom, between, in_turn=in_turn)
+    return clause + _most(waits_ms(row, between), row.waits_ms_per_step, exposed_ms, in_turn=in_turn)
