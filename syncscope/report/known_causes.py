@@ -1,5 +1,6 @@
 """What no finding leads with, and yet saves most: causes of idle time whose saving is known, of findings whose own fix
-only asks for another recording, and workers of the loader, of which the replay is asked alone."""
+is for another cause or only asks for another recording, and workers of the loader, of which the replay is asked alone.
+"""
 
 from __future__ import annotations
 
@@ -11,19 +12,21 @@ from syncscope.advice import Advice, choose
 from syncscope.report.impact import measure_gain
 from syncscope.report.worth_phrases import LOW
 from syncscope.schema.findings import RACES, Finding, IdleCause, gain, is_exposed
+from syncscope.schema.idle import main_cause
 from syncscope.schema.order import weigh
 from syncscope.schema.report import TraceInfo
 
 LOADING, WORKERS = "data loading", "workers"
 """The cause that more workers of the loader leave out, and how the question that asks for them ends."""
 MORE = 1.1
-"""Workers come first where they save so many times what else comes first does."""
+"""Workers, and causes beside that of a finding's fix, come first where they save so many times what else comes first
+does."""
 
 
 def begin_with_cause(best: Finding | None, found: Sequence[Finding], traces: Sequence[TraceInfo]) -> Finding | None:
-    """The finding to begin with: ``best``, or where that gains more, one cause alone of a finding whose fix only asks
-    for another recording, with the fix of that cause. A race stays the first, and so do collectives and copies of
-    unknown gain that came before all that is known."""
+    """The finding to begin with: ``best``, or where that gains more, one cause alone of a finding whose fix is for
+    another or only asks for another recording, with the fix of that cause. A race stays the first, and so do
+    collectives and copies of unknown gain that came before all that is known."""
     if best is not None and (best.rule.startswith(RACES) or (is_exposed(best) and gain(best) is None)):
         return best
     causes = [cause for one in found if one.asks_for_more for cause in _alone(one, traces[one.trace])]
@@ -35,7 +38,22 @@ def begin_with_cause(best: Finding | None, found: Sequence[Finding], traces: Seq
     first = max((*known, *causes), key=worth, default=best)
     least = MORE * max(map(worth, (*known, *causes)), default=0.0)
     workers = [one for idle in found if idle.causes for one in _with_workers(idle, traces[idle.trace])]
-    return max((one for one in workers if worth(one) > least), key=worth, default=first)
+    beside = [cause for one in found if not one.asks_for_more for cause in _beside(one, traces[one.trace])]
+    return max((one for one in (*beside, *workers) if worth(one) > least), key=worth, default=first)
+
+
+def _beside(finding: Finding, info: TraceInfo) -> Iterator[Finding]:
+    """The causes of a finding but the one that its fix is for, each alone, where that saves 1 % of the step or more for
+    certain."""
+    main = main_cause(finding)
+    others = (one for one in _alone(finding, info) if main is None or one.causes[0].cause != main.cause)
+    return (one for one in others if _is_certain(one, info))
+
+
+def _is_certain(finding: Finding, info: TraceInfo) -> bool:
+    saved = measure_gain(finding, info)
+    least = 0.0 if saved is None else saved.ms if saved.low is None else saved.low
+    return bool(saved is not None and saved.step_ms and least >= LOW * saved.step_ms)
 
 
 def _with_workers(finding: Finding, info: TraceInfo) -> Iterator[Finding]:
@@ -54,9 +72,7 @@ def _with_workers(finding: Finding, info: TraceInfo) -> Iterator[Finding]:
             likely_saving_ms_per_step=one.saving_ms_per_step,
         )  # fmt: skip
         alone = _only(finding, loading, fix.sentence)
-        saved = measure_gain(alone, info)
-        least = 0.0 if saved is None else saved.ms if saved.low is None else saved.low
-        if saved is not None and saved.step_ms and least >= LOW * saved.step_ms:
+        if _is_certain(alone, info):
             yield alone
 
 

@@ -16,6 +16,7 @@ from syncscope.report.notable import notable
 from syncscope.report.numbers import count, milliseconds
 from syncscope.report.text_lines import line
 from syncscope.report.trace_phrases import label_by_number
+from syncscope.report.worth_phrases import answer_asked
 from syncscope.schema.ranks import BetweenRanks, RankBetween, Unread
 from syncscope.schema.report import Report, TraceInfo
 
@@ -53,12 +54,24 @@ def render(report: Report, console: Console) -> None:
             ["most of all", *_summary(traces, max)],
         ]
     _table(console, ["", "steps", "step", "waits", "with line", "recorded idle", "copies exposed"], rows)
+    _answers(report, shown, names, console)
     numbered = [number for number in shown if names[number].startswith("#")]
     for number in numbered[:MOST_PATHS]:
         line(console, Text(f"{names[number]} {terminal(traces[number].path)}"), 2, hang=len(names[number]) + 1)
     if report.between_ranks is not None:
         console.print()
         _between(report.between_ranks, names, set(shown), console)
+
+
+def _answers(report: Report, shown: Sequence[int], names: Sequence[str], console: Console) -> None:
+    """What changes would save that no finding speaks of, on the first trace of each phase that has such."""
+    told: set[str | None] = set()
+    for number in shown:
+        info = report.traces[number]
+        answers = [] if info.phase in told else list(answer_asked(info))
+        told |= {info.phase} if answers else set()
+        for text in answers:
+            line(console, Text(f"{terminal(names[number])}: {terminal(text)}"), 2, hang=2)
 
 
 def unread(entries: Sequence[Unread], console: Console) -> None:

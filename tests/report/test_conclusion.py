@@ -468,6 +468,21 @@ def test_another_cause_of_the_same_idle_time_comes_first_where_what_it_saves_is_
     assert lines(msgspec.structs.replace(both, causes=(HOST_WORK, little)), READ)["first"].startswith("train.py:42")
 
 
+@pytest.mark.parametrize(("least", "first"), [(0.5, "train.py:8  for batch in loader"), (0.0, "train.py:42")])
+def test_a_cause_beside_that_of_a_fix_comes_first_where_it_saves_more_for_certain(least: float, first: str) -> None:
+    assert READ.site is not None
+    loader = msgspec.structs.replace(READ.site, line=8, expression="for batch in loader:")
+    loading = IdleCause(
+        cause="data loading", ms_per_step=0.4, site=loader, saving_ms_per_step=1.0, saving_low_ms_per_step=least,
+        saving_high_ms_per_step=1.5, likely_saving_ms_per_step=1.0,
+    )  # fmt: skip
+    host = msgspec.structs.replace(HOST_WORK, saving_low_ms_per_step=0.0, saving_high_ms_per_step=0.4)
+    known = msgspec.structs.replace(
+        UNNAMED, causes=(host, loading), asks_for_more=False, saving_low_ms_per_step=0.0, saving_high_ms_per_step=0.4
+    )
+    assert lines(known, READ)["first"].startswith(first)
+
+
 def test_a_note_is_no_beginning_though_it_may_save_much() -> None:
     by_design = changed(severity="note", saving_ms_per_step=2.0, fingerprint="by design")
     assert lines(by_design)["first"].startswith("no change is known to save 1 % of the step")

@@ -17,7 +17,7 @@ from syncscope.report.trace_phrases import group_warnings, join_labels
 from syncscope.report.view import View
 from syncscope.schema.findings import Finding
 from syncscope.schema.ranks import BetweenRanks, RankBetween, Unread, WaitsFor
-from syncscope.schema.report import NotChecked, Report
+from syncscope.schema.report import Asked, NotChecked, Report
 from tests.report import sample
 
 MANY = 1024
@@ -69,6 +69,22 @@ def test_warnings_of_ranks_that_differ_in_a_time_alone_are_one() -> None:
     assert grouped(("5 ms once",), ("5 ms once",), ("60 µs once",)) == [("60 µs to 5 ms once", ranks)]
     # Two of one rank are two.
     assert len(grouped(("5 ms", "7 ms"), ("5 ms",))) == 2
+
+
+def test_what_a_change_of_the_loader_saves_is_told_once_a_phase() -> None:
+    asked = Asked(
+        question="two more workers", saving_ms_per_step=1.0, saving_low_ms_per_step=0.99, saving_high_ms_per_step=1.01
+    )
+    infos = [
+        msgspec.structs.replace(
+            sample.trace_info(f"{number}.json.gz"), phase=phase,
+            replay=msgspec.structs.replace(sample.REPLAY, asked=answers),
+        )
+        for number, (phase, answers) in enumerate([("train", (asked,)), ("train", (asked,)), ("evaluate", ())])
+    ]  # fmt: skip
+    said = " ".join(to_text(sample.report(infos, ())).split())
+    assert said.count("Two more workers would save") == 1
+    assert "Two more workers would save 1 ms a step (20 %)." in said
 
 
 def test_eight_ranks_are_all_shown_with_whom_they_wait_for() -> None:
