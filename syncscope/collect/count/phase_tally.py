@@ -120,10 +120,13 @@ class PhaseTally(Weights):
 
     def steps_until(self, saved_ns: float) -> int:
         """Steps that pass until ``saved_ns`` more may be spent, or until it is time to look again. Following the phase
-        takes its part of what may be spent meanwhile."""
-        length = max(self.sampling.averages.length, 1.0)
-        saved = max(CAP * length - self.sampling.averages.following, FLOOR * length)
-        return max(math.ceil(min(saved_ns / saved, LOOK_NS / length)), 1)
+        takes its part of what may be spent meanwhile. Few steps do not tell how long many take: the first may have been
+        told in its midst."""
+        averages = self.sampling.averages
+        length = max(averages.length, 1.0)
+        saved = max(CAP * length - averages.following, FLOOR * length)
+        wanted = math.ceil(min(saved_ns / saved, LOOK_NS / length))
+        return max(min(wanted, 2 * averages.lengths + 1), 1)
 
     def end_visit(self) -> None:
         """The program leaves the phase, which has no steps."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dis
 import sys
 from bisect import bisect_left, bisect_right
+from functools import lru_cache
 from itertools import pairwise
 from types import CodeType
 
@@ -67,6 +68,7 @@ def loops_of(code: CodeType) -> tuple[Loop, ...]:
     return known[1]
 
 
+@lru_cache(maxsize=MAX_CODES)
 def may_follow(code: CodeType, before: int, after: int) -> bool:
     """Whether the instruction at ``after`` may run once that at ``before`` did, in the same turn of the loop: without
     a jump back. Two branches of a condition do not follow each other."""

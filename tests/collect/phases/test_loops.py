@@ -191,3 +191,18 @@ def test_a_function_without_a_loop_is_not_read(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(loops, "_read", lambda _: pytest.fail("it was read"))
     if sys.version_info >= (3, 11):
         assert loops._find(compile("with a:\n  b(c) if d else e\n", "program.py", "exec")) == ()
+
+
+def test_bytecode_is_read_once_for_two_places_that_may_follow_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A loop may call a module at five lines in turn, hundreds of times a second."""
+    read, original = list[CodeType](), loops._read
+
+    def note(code: CodeType) -> tuple[dict[int, str], dict[int, int]]:
+        read.append(code)
+        return original(code)
+
+    monkeypatch.setattr(loops, "_read", note)
+    code = compile("a()\nb()", "two_calls", "exec")
+    for _ in range(3):
+        assert loops.may_follow(code, 2, len(code.co_code) - 4)
+    assert read == [code]
