@@ -153,8 +153,10 @@ class Sampling:
         """By how much the latest runs of counted steps were longer than as many others, ns."""
         self._run_price = 0.0
         """What a run costs by the prices, ns."""
-        self._others = Averages()
-        """Of the steps that are not counted."""
+        self._before = 0.0
+        """How long each of the latest steps took that were not counted, ns; 0 where none were."""
+        self._run = 0, 0.0, 0
+        """Steps that were counted since, how long they took, ns, and in how many blocks."""
         self._length_ns = self._cost_ns = 0.0
         """Of the steps since all of them are counted."""
         self._calm_blocks = 0
@@ -187,10 +189,11 @@ class Sampling:
                 if counted:
                     self._length_ns += length_ns
                     self._cost_ns += cost_ns
-            elif not self.on:
-                self._others.add_length(length_ns, steps)
-            elif self._others.lengths:
-                self._runs.append(length_ns - steps * self._others.length)
+            elif self.on:
+                counted_steps, counted_ns, blocks = self._run
+                self._run = counted_steps + steps, counted_ns + length_ns, blocks + 1
+            else:
+                self._end_run(length_ns / steps)
         self._blocks += counted or not self.on
         self.new = self._blocks < NEW_STEPS
         if self._always or self.new:
@@ -208,6 +211,14 @@ class Sampling:
             self.on, self.left, self._next_on = False, gap, True
         else:
             self.on, self.left = True, self._together
+
+    def _end_run(self, after: float) -> None:
+        """Steps that are not counted took ``after`` each. Those that were counted before are compared with them and
+        with the ones before: a host that gets slower would make them look dear beside the latter alone."""
+        steps, length, blocks = self._run
+        if steps and self._before:
+            self._runs.append((length - steps * (self._before + after) / 2) / blocks)
+        self._before, self._run = after, (0, 0.0, 0)
 
     def last_price(self, steps: int, prices: Prices) -> float:
         """What it costs to count the first step of a stay or its last ``steps`` by themselves, in ns."""

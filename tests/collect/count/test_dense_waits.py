@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import random
 import statistics
@@ -398,6 +399,22 @@ def test_steps_of_very_different_lengths_do_not_make_counting_look_dear(seed: in
         dearest.append(sampling.one_in)
     usual = (1.5e5 + PRICES.switch) / (0.003 * 20e6)
     assert statistics.mean(dearest) < 1.7 * usual
+
+
+def test_a_host_that_gets_slower_and_faster_does_not_make_counting_look_dear() -> None:
+    """Steps take 50 to 150 ms in turn, over some minutes each."""
+    drawn = []
+    for seed in range(10):
+        draw, steps, counted = random.Random(seed), 0, 0
+        sampling = Sampling(Draw(draw.random), always=False)
+        while steps < 3_000:
+            usual = 100e6 * (1 + math.sin(steps / 100) / 2)
+            length = sum(usual * max(draw.gauss(1, 0.15), 0.4) for _ in range(sampling.left))
+            cost = 8e5 * sampling.left * sampling.on
+            steps, counted = steps + sampling.left, counted + sampling.left * sampling.on
+            sampling.next_block(sampling.left, length + cost, cost, 1e3, prices=PRICES, outs=0)
+        drawn.append(steps / counted)
+    assert statistics.mean(drawn) < 1.2 * (8e5 + PRICES.switch) / (0.003 * 100e6)
 
 
 def test_steps_that_differ_are_drawn_as_often_as_their_prices_allow() -> None:
