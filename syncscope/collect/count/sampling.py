@@ -189,10 +189,10 @@ class Sampling:
                 if counted:
                     self._length_ns += length_ns
                     self._cost_ns += cost_ns
-            elif self.on:
+            elif counted:
                 counted_steps, counted_ns, blocks = self._run
                 self._run = counted_steps + steps, counted_ns + length_ns, blocks + 1
-            else:
+            elif not self.on:
                 self._end_run(length_ns / steps)
         self._blocks += counted or not self.on
         self.new = self._blocks < NEW_STEPS
