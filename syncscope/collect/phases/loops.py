@@ -5,7 +5,6 @@ from __future__ import annotations
 import dis
 import sys
 from bisect import bisect_left, bisect_right
-from functools import lru_cache
 from itertools import pairwise
 from types import CodeType
 
@@ -55,6 +54,7 @@ class Loop:
 
 
 _known: dict[int, tuple[CodeType, tuple[Loop, ...]]] = {}
+_following: dict[tuple[int, int, int], tuple[CodeType, bool]] = {}
 
 
 def loops_of(code: CodeType) -> tuple[Loop, ...]:
@@ -68,12 +68,21 @@ def loops_of(code: CodeType) -> tuple[Loop, ...]:
     return known[1]
 
 
-@lru_cache(maxsize=MAX_CODES)
 def may_follow(code: CodeType, before: int, after: int) -> bool:
     """Whether the instruction at ``after`` may run once that at ``before`` did, in the same turn of the loop: without
     a jump back. Two branches of a condition do not follow each other."""
     if after <= before:
         return False
+    places = id(code), before, after  # to hash a code takes as long as to read a part of it
+    known = _following.get(places)
+    if known is None:
+        known = code, _leads_to(code, before, after)
+        if len(_following) < MAX_CODES:
+            _following[places] = known
+    return known[1]
+
+
+def _leads_to(code: CodeType, before: int, after: int) -> bool:
     names, jumps = _read(code)
     offsets = list(names)
     first, last = (bisect_right(offsets, lasti) - 1 for lasti in (before, after))  # 3.11 tells of its own data, too
