@@ -76,6 +76,16 @@ def test_python_of_the_step_itself_is_for_no_other_thread(
     assert ("out of the thread that launches" in found.fix) != of_step
 
 
+@pytest.mark.parametrize(
+    ("expression", "on_host"), [("torch.ones(shape) * -1", True), ("torch.ones(shape, device=x.device)", False)]
+)
+def test_a_tensor_that_the_host_fills_in_forward_is_made_on_the_device(expression: str, *, on_host: bool) -> None:
+    module = ("<site-packages>/torch/nn/modules/module.py", 9, "_call_impl")
+    found = judge(starved().sampled(moments(1000), MAIN, module, ("losses.py", 90, "forward", expression)))
+    assert found.fix.startswith("Make the new tensor on the device") == on_host
+    assert found.fix.startswith("This is Python of the model itself") != on_host
+
+
 def test_lines_that_share_the_work_are_named_by_the_line_that_calls_them():
     one, other = ("data.py", 5, "decode", "a()"), ("data.py", 9, "crop", "b()")
     builder = starved().sampled(moments(1000, times=9), MAIN, LOOP, one)

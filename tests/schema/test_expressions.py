@@ -7,6 +7,7 @@ import pytest
 from syncscope.schema.expressions import (
     add_argument,
     called_name,
+    makes_tensor_on_host,
     moves_new_tensor,
     ops_of_expression,
     ops_of_subscript,
@@ -120,3 +121,22 @@ def test_what_is_no_expression_stays_as_it_is(text: str | None) -> None:
 def test_a_subscript_reads_a_value_where_its_line_leaves_no_doubt(text: str, line: str | None, *, reads: bool) -> None:
     assert ops_of_subscript(text, line) == (("aten::item",) if reads else None)
     assert ops_of_expression(text) is None
+
+
+@pytest.mark.parametrize(
+    ("expression", "on_host"),
+    [
+        ("torch.ones(classification.shape) * -1", True),
+        ("torch.FloatTensor(64, 9).fill_(0)", True),
+        ("torch.zeros(3, device=device)", False),
+        ("torch.zeros(3, **like)", False),
+        ("torch.zeros_like(x)", False),
+        ("Normal(mean, std).sample()", False),
+        ("torch.bernoulli(p)", False),
+        ("np.ones(3)", False),
+        ("torch.ones(3) * x", False),
+        (None, False),
+    ],
+)
+def test_a_tensor_made_from_numbers_alone_is_on_the_host(expression: str | None, *, on_host: bool) -> None:
+    assert makes_tensor_on_host(expression) is on_host

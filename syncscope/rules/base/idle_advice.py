@@ -19,6 +19,7 @@ from syncscope.rules.base.idle_circumstances import (
     IN_LAUNCHER,
     IN_MODULE,
     IN_STEP,
+    MADE_ON_HOST,
     ONE_STREAM,
     OURS,
     RECORDS,
@@ -175,6 +176,13 @@ ADVICE = (
         f"{IN_LAUNCHER} host work",
         "This is the launcher of a kernel language, which looks at the arguments of each call anew, as no other "
         "thread can: replay the calls as a CUDA graph, or launch fewer and larger kernels.",
+    ),
+    Advice(
+        f"{MADE_ON_HOST} host work",
+        "Make the new tensor on the device, if it goes there (pass device=): the host fills it now, and then copies "
+        "it. What stays the same is made once, outside of the loop.",
+        before="targets = torch.ones(shape) * -1",
+        after="targets = torch.full(shape, -1.0, device=x.device)",
     ),
     Advice(
         f"{IN_MODULE} host work",

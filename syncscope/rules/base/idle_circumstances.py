@@ -20,6 +20,7 @@ from syncscope.rules.base.program import (
 )
 from syncscope.rules.base.recorded_graphs import count_recordings
 from syncscope.rules.base.sampled_places import name_sampled_lines
+from syncscope.schema.expressions import makes_tensor_on_host
 from syncscope.timeline import Timeline
 from syncscope.timeline.allocations import is_uncached
 
@@ -45,6 +46,9 @@ IN_GRAPH = "in-graph"
 
 IN_MODULE = "in-module"
 """The name for host work inside of a module that is called."""
+
+MADE_ON_HOST = "made-on-host"
+"""The name for host work that makes a tensor from numbers alone, which the device could do."""
 
 IN_STEP = "in-step"
 """The name for host work in PyTorch's own Python code of a step, or on gradients: the way from one launch to the
@@ -127,6 +131,8 @@ def name_host_work(timeline: Timeline) -> list[str]:
     at = found.place.at
     if at is not None and LAUNCHERS.search(at.file):
         return [IN_LAUNCHER]
+    if makes_tensor_on_host(found.place.running):
+        return [MADE_ON_HOST]
     if found.place.runs_through(MODULE_CALL):
         return [IN_MODULE]
     return [IN_STEP] if found.of_step else []
