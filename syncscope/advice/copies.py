@@ -214,6 +214,22 @@ SAVED = Advice(
 )
 """For checkpoints."""
 
+LOADED = Advice(
+    "torch/serialization.py load",
+    "Leave it where a checkpoint is loaded once: each of its tensors is copied by itself, and nothing repeats that. What "
+    "is taken up again and again, such as the best weights, can stay in memory on the device.",
+    before="""
+    for trial in trials:
+        model.load_state_dict(torch.load(path))
+    """,
+    after="""
+    best = torch.load(path)              # once
+    for trial in trials:
+        model.load_state_dict(best)
+    """,
+)
+"""For checkpoints that are loaded to the device."""
+
 UNCACHED = "uncached"
 """Stands for a program without the caching allocator."""
 

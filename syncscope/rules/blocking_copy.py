@@ -11,6 +11,7 @@ from syncscope.advice import (
     COPY_TO_HOST,
     EITHER_WAY,
     LAST_TO_HOST,
+    LOADED,
     MADE_ON_DEVICE,
     MOVED_WEIGHTS,
     SAVED,
@@ -66,6 +67,7 @@ class BlockingCopy(WaitRule):
     advice = (
         LAST_TO_HOST,
         SAVED,
+        LOADED,
         *BY_OP,
         VALUES_TO_HOST,
         MADE_ON_DEVICE,
