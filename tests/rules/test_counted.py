@@ -494,7 +494,15 @@ def test_a_read_of_a_program_that_only_infers_is_no_loss_to_be_summed() -> None:
         (found,) = findings(builder.run(), "SYN102")
         return found.fix
 
-    assert "sum loss" not in fix("evaluate") and "sum loss" in fix("evaluate", "train")
+    assert "sum loss" not in fix("evaluate") and "sum loss" in fix("train", "evaluate")
+    assert fix("evaluate", "train").startswith("Add it up on the device, and read the sum once, behind the last batch")
+    assert fix("generate", "train") == fix("generate") == fix("evaluate")
+
+
+def test_a_counted_read_of_an_evaluation_of_a_program_that_trains_is_no_loss_to_be_summed() -> None:
+    builder = TraceBuilder().phase("train", steps=40).phase("evaluate", steps=9).counted(1, 9, ITEM)
+    (found,) = findings(builder.run(), "SYN102")
+    assert found.fix.startswith("Add it up on the device, and read the sum once, behind the last batch")
 
 
 FOLDS = ("<site-packages>/torch/_inductor/fx_passes/joint_graph.py", 295, "fold", "bool(value)")

@@ -8,9 +8,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from syncscope.advice import NO_BATCH, WEIGHTS
+from syncscope.advice import EVALUATION, INFERENCE, NO_BATCH, WEIGHTS
 from syncscope.patterns import compile_later
 from syncscope.rules.base.groups import Group
+from syncscope.schema.counting import PhaseKind
 from syncscope.timeline import Place, Timeline
 from syncscope.timeline.intervals import Bools, Ints, Union
 from syncscope.timeline.launching import LAUNCHES
@@ -75,6 +76,21 @@ def never_trains(timeline: Timeline) -> bool:
     run = timeline.trace.recording.run if timeline.trace.recording else None
     kinds = {phase.kind for phase in run.phases if phase.steps} if run is not None else set()
     return bool(kinds) and kinds <= INFERS
+
+
+def name_inference(timeline: Timeline, kind: PhaseKind | None) -> list[str]:
+    """What advice on a read has to know of a phase of this ``kind``, in which nothing is trained: there is no loss with
+    a graph behind it."""
+    if only_infers(timeline) or never_trains(timeline) or kind == "generate":
+        return [INFERENCE]
+    return [EVALUATION] if kind == "evaluate" else []
+
+
+def recorded_kind(timeline: Timeline) -> PhaseKind | None:
+    """The kind of the phase that was recorded, where the run was counted."""
+    recording = timeline.trace.recording
+    phases = recording.run.phases if recording is not None and recording.run is not None else ()
+    return next((phase.kind for phase in phases if recording is not None and phase.name == recording.phase), None)
 
 
 def waits_for_compiled(timeline: Timeline) -> bool:
