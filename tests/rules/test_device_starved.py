@@ -26,6 +26,7 @@ from syncscope.rules.base.idle_circumstances import (
     RECORDS,
     SAMPLED,
     SPREAD,
+    STARTS_WORKERS,
     UNSEEN,
 )
 from syncscope.rules.base.late_begins import LATE
@@ -174,6 +175,16 @@ def test_a_loader_that_the_device_waits_for_lends_its_line():
     assert "DataLoader workers" in found.fix
 
 
+def test_workers_that_are_started_anew_are_data_loading_at_their_line():
+    builder = TraceBuilder().recording(0, 1000).launch("k", call=(0, 1), runs=(2, 100))
+    builder.entry("DataLoader.__iter__", 150, 600, line(8, "enumerate(loader)"))
+    builder.entry("DataLoader", 610, 850, line(8, "next(enumerate(loader))"))
+    (found,) = findings(builder.launch("k", call=(900, 1), runs=(903, 90)), "OVL303")
+    assert found.site is not None and (found.site.line, found.site.expression) == (8, "enumerate(loader)")
+    assert "): data loading 0.69 ms, host work" in found.message
+    assert found.fix.startswith("Start the loader's workers once (persistent_workers=True)")
+
+
 def test_a_loader_in_a_thread_that_launches_nothing_is_not_blamed():
     builder = slow_loader().on(9, "prefetch").entry("DataLoader", 150, 850, line(8, "DataLoader(data)"))
     (found,) = findings(builder, "OVL303")
@@ -224,6 +235,7 @@ def test_every_cause_has_its_fix_and_its_sentence():
         RECORDS,
         SAMPLED,
         SPREAD,
+        STARTS_WORKERS,
         UNSEEN,
         f"{SPREAD} {OURS}",
         f"{UNSEEN} {OURS}",

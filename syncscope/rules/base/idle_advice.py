@@ -25,6 +25,7 @@ from syncscope.rules.base.idle_circumstances import (
     RECORDS,
     SAMPLED,
     SPREAD,
+    STARTS_WORKERS,
     UNSEEN,
 )
 from syncscope.rules.base.late_begins import LATE
@@ -40,6 +41,20 @@ ENDS_THERE = (
 ADVICE = (
     Advice("wait", "Remove the waits named here first: the host can then launch ahead of the device."),
     Advice("warm-up", "Record later steps: what is done once says nothing of those that repeat."),
+    Advice(
+        f"{STARTS_WORKERS} data loading",
+        "Start the loader's workers once (persistent_workers=True), or keep one iterator and take its next batch: each "
+        "iter(loader), and so each loop over it, starts them anew.",
+        before="""
+        loader = DataLoader(data, num_workers=4)
+        for x in batches:
+            ...
+            y = next(iter(loader))          # four new processes each time
+        """,
+        after="""
+        loader = DataLoader(data, num_workers=4, persistent_workers=True)
+        """,
+    ),
     Advice(
         "data loading",
         "Load ahead: more DataLoader workers, prefetch_factor, persistent_workers.",

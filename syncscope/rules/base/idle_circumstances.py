@@ -21,8 +21,10 @@ from syncscope.rules.base.program import (
 from syncscope.rules.base.recorded_graphs import count_recordings
 from syncscope.rules.base.sampled_places import name_sampled_lines
 from syncscope.schema.expressions import makes_tensor_on_host
+from syncscope.schema.recording import LOADER_START
 from syncscope.timeline import Timeline
 from syncscope.timeline.allocations import is_uncached
+from syncscope.timeline.intervals import Union
 
 RECORDS = "records-graphs"
 """Stands for a program that records CUDA graphs in several of its calls."""
@@ -75,6 +77,9 @@ lines."""
 SAMPLED = "sampled"
 """The name for host work that several lines share, as samples tell."""
 
+STARTS_WORKERS = "starts-workers"
+"""The name for data loading most of which is the start of a loader's workers."""
+
 SPREAD = "spread"
 """The name for host work that several marks of the program inside of one share."""
 
@@ -95,6 +100,8 @@ def name_circumstances(timeline: Timeline) -> list[str]:
         found.append(ALONE)
     if count_recordings(timeline):
         found.append(RECORDS)
+    if _starts_workers(timeline):
+        found.append(STARTS_WORKERS)
     if draws_on_cpu(timeline):
         found.append(DRAWS)
     if computes_on_cpu(timeline):
@@ -136,3 +143,10 @@ def name_host_work(timeline: Timeline) -> list[str]:
     if found.place.runs_through(MODULE_CALL):
         return [IN_MODULE]
     return [IN_STEP] if found.of_step else []
+
+
+def _starts_workers(timeline: Timeline) -> bool:
+    """Whether most of the time in which the device is idle while batches are fetched is that of starting loaders."""
+    loads, bubbles = timeline.loads, timeline.bubbles
+    waited = Union(bubbles.ts, bubbles.end).within(loads.ts, loads.end)
+    return 2 * int(waited[loads.name == LOADER_START].sum()) > int(waited.sum())
