@@ -86,6 +86,24 @@ def test_a_tensor_that_the_host_fills_in_forward_is_made_on_the_device(expressio
     assert found.fix.startswith("This is Python of the model itself") != on_host
 
 
+@pytest.mark.parametrize(
+    ("file", "function", "of_dataset"),
+    [
+        ("data.py", "Images.__getitem__", True),
+        ("<site-packages>/torchvision/datasets/folder.py", "ImageFolder.__getitem__", True),
+        ("<site-packages>/pandas/core/frame.py", "DataFrame.__getitem__", False),
+        ("data.py", "Images.read", False),
+    ],
+)
+def test_a_sample_that_the_launching_thread_makes_is_for_the_workers_of_a_loader(
+    file: str, function: str, *, of_dataset: bool
+) -> None:
+    get, resize = (file, 69, function, "self.transform(x)"), ("data.py", 5, "Resize.__call__", "resize(image)")
+    found = judge(starved().sampled(moments(1000), MAIN, LOOP, get, resize))
+    assert found.site is not None and found.site.line == 5
+    assert found.fix.startswith("Get the samples through a DataLoader with workers") == of_dataset
+
+
 def test_lines_that_share_the_work_are_named_by_the_line_that_calls_them():
     one, other = ("data.py", 5, "decode", "a()"), ("data.py", 9, "crop", "b()")
     builder = starved().sampled(moments(1000, times=9), MAIN, LOOP, one)

@@ -14,6 +14,7 @@ from syncscope.rules.base.idle_circumstances import (
     BESIDE_GRAPH,
     GRAPH_LAUNCH,
     IN_COMPILED,
+    IN_DATASET,
     IN_FIRST,
     IN_GRAPH,
     IN_LAUNCHER,
@@ -191,6 +192,19 @@ ADVICE = (
         f"{IN_LAUNCHER} host work",
         "This is the launcher of a kernel language, which looks at the arguments of each call anew, as no other "
         "thread can: replay the calls as a CUDA graph, or launch fewer and larger kernels.",
+    ),
+    Advice(
+        f"{IN_DATASET} host work",
+        "Get the samples through a DataLoader with workers (num_workers), which make them ahead: here the thread that "
+        "launches makes each one itself, while the device waits.",
+        before="""
+        for number in range(len(dataset)):
+            y = model(dataset[number].to('cuda'))
+        """,
+        after="""
+        for x in DataLoader(dataset, batch_size=None, num_workers=8, pin_memory=True):
+            y = model(x.to('cuda', non_blocking=True))
+        """,
     ),
     Advice(
         f"{MADE_ON_HOST} host work",

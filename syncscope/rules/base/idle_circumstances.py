@@ -21,10 +21,12 @@ from syncscope.rules.base.program import (
 from syncscope.rules.base.recorded_graphs import count_recordings
 from syncscope.rules.base.sampled_places import name_sampled_lines
 from syncscope.schema.expressions import makes_tensor_on_host
+from syncscope.schema.findings import Frame
 from syncscope.schema.recording import LOADER_START
 from syncscope.timeline import Timeline
 from syncscope.timeline.allocations import is_uncached
 from syncscope.timeline.intervals import Union
+from syncscope.timeline.python_stacks import is_user
 
 RECORDS = "records-graphs"
 """Stands for a program that records CUDA graphs in several of its calls."""
@@ -48,6 +50,12 @@ IN_GRAPH = "in-graph"
 
 IN_MODULE = "in-module"
 """The name for host work inside of a module that is called."""
+
+IN_DATASET = "in-dataset"
+"""The name for host work that makes a sample of a dataset in the thread that launches."""
+
+DATASETS = compile_later(r"^<site-packages>/(?:torchvision/datasets|torch/utils/data|datasets|torch_geometric/data)/")
+"""In the names of files of libraries that hold datasets."""
 
 MADE_ON_HOST = "made-on-host"
 """The name for host work that makes a tensor from numbers alone, which the device could do."""
@@ -138,6 +146,8 @@ def name_host_work(timeline: Timeline) -> list[str]:
     at = found.place.at
     if at is not None and LAUNCHERS.search(at.file):
         return [IN_LAUNCHER]
+    if any(_is_of_dataset(frame) for frame in found.place.chain):
+        return [IN_DATASET]
     if makes_tensor_on_host(found.place.running):
         return [MADE_ON_HOST]
     if found.place.runs_through(MODULE_CALL):
@@ -150,3 +160,9 @@ def _starts_workers(timeline: Timeline) -> bool:
     loads, bubbles = timeline.loads, timeline.bubbles
     waited = Union(bubbles.ts, bubbles.end).within(loads.ts, loads.end)
     return 2 * int(waited[loads.name == LOADER_START].sum()) > int(waited.sum())
+
+
+def _is_of_dataset(frame: Frame) -> bool:
+    """Whether a frame gets a sample by its number: in code of the program's own, or of a dataset of a library."""
+    own = is_user(frame.file) or DATASETS.search(frame.file) is not None
+    return own and frame.function.rpartition(".")[2] in ("__getitem__", "__getitems__")
