@@ -14,6 +14,7 @@ from syncscope.rules.base.idle_circumstances import (
     BESIDE_GRAPH,
     GRAPH_LAUNCH,
     IN_COMPILED,
+    IN_COPY,
     IN_DATASET,
     IN_FIRST,
     IN_GRAPH,
@@ -204,6 +205,20 @@ ADVICE = (
         after="""
         for x in DataLoader(dataset, batch_size=None, num_workers=8, pin_memory=True):
             y = model(x.to('cuda', non_blocking=True))
+        """,
+    ),
+    Advice(
+        f"{IN_COPY} host work",
+        "Copy from pinned memory (DataLoader(pin_memory=True), or a buffer pinned once) with non_blocking=True: the "
+        "host prepares a copy there. What it converts for that is best converted in the loader's workers, or on the "
+        "device.",
+        before="""
+        loader = DataLoader(data, num_workers=8)
+        x = batch.to('cuda')
+        """,
+        after="""
+        loader = DataLoader(data, num_workers=8, pin_memory=True)
+        x = batch.to('cuda', non_blocking=True)
         """,
     ),
     Advice(

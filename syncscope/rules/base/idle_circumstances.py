@@ -20,10 +20,10 @@ from syncscope.rules.base.program import (
 )
 from syncscope.rules.base.recorded_graphs import count_recordings
 from syncscope.rules.base.sampled_places import name_sampled_lines
-from syncscope.schema.expressions import makes_tensor_on_host
-from syncscope.schema.findings import Frame
+from syncscope.schema.expressions import called_name, makes_tensor_on_host, moves_new_tensor
+from syncscope.schema.findings import Frame, Site
 from syncscope.schema.recording import LOADER_START
-from syncscope.timeline import Timeline
+from syncscope.timeline import Place, Timeline
 from syncscope.timeline.allocations import is_uncached
 from syncscope.timeline.intervals import Union
 from syncscope.timeline.python_stacks import is_user
@@ -56,6 +56,9 @@ IN_DATASET = "in-dataset"
 
 DATASETS = compile_later(r"^<site-packages>/(?:torchvision/datasets|torch/utils/data|datasets|torch_geometric/data)/")
 """In the names of files of libraries that hold datasets."""
+
+IN_COPY = "in-copy"
+"""The name for host work at a call that copies from pageable memory to the device."""
 
 MADE_ON_HOST = "made-on-host"
 """The name for host work that makes a tensor from numbers alone, which the device could do."""
@@ -148,8 +151,10 @@ def name_host_work(timeline: Timeline) -> list[str]:
         return [IN_LAUNCHER]
     if any(_is_of_dataset(frame) for frame in found.place.chain):
         return [IN_DATASET]
-    if makes_tensor_on_host(found.place.running):
+    if makes_tensor_on_host(found.place.running) or moves_new_tensor(found.place.running):
         return [MADE_ON_HOST]
+    if _copies_to_device(timeline, found.place):
+        return [IN_COPY]
     if found.place.runs_through(MODULE_CALL):
         return [IN_MODULE]
     return [IN_STEP] if found.of_step else []
@@ -166,3 +171,17 @@ def _is_of_dataset(frame: Frame) -> bool:
     """Whether a frame gets a sample by its number: in code of the program's own, or of a dataset of a library."""
     own = is_user(frame.file) or DATASETS.search(frame.file) is not None
     return own and frame.function.rpartition(".")[2] in ("__getitem__", "__getitems__")
+
+
+def _copies_to_device(timeline: Timeline, place: Place) -> bool:
+    """Whether a place is a call of ``to`` or ``cuda`` that copies from pageable memory to the device."""
+    if place.site is None or called_name(place.running) not in ("to", "cuda"):
+        return False
+    copies = timeline.copies
+    pageable = (copies.direction == "HtoD") & (copies.memory == "pageable")
+    at = {timeline.places[number].site for number in set(copies.place[pageable].tolist())}
+    return any(site is not None and _same_expression(site, place.site) for site in at)
+
+
+def _same_expression(one: Site, other: Site) -> bool:
+    return (one.file, one.line, one.expression) == (other.file, other.line, other.expression)
