@@ -195,6 +195,23 @@ SMALL_TO_DEVICE = Advice(
     """,
 )
 
+PINNED_BEFORE = "pinned-before"
+"""Stands for copies from pageable memory of a program whose loader pins its batches."""
+
+UNPINNED = Advice(
+    PINNED_BEFORE,
+    "Do in collate_fn, or on the device, what is done to the batch before (torch.cat, indexing, .float(), a tensor of "
+    "its labels): that makes a new tensor, which is pageable though the loader pins. Then pass non_blocking=True.",
+    before="""
+    x = torch.cat([next(one), next(other)])   # of loaders with pin_memory=True
+    x = x.to('cuda')
+    """,
+    after="""
+    parts = [next(one), next(other)]
+    x = torch.cat([part.to('cuda', non_blocking=True) for part in parts])
+    """,
+)
+
 MADE_ANEW = "made-anew"
 """Stands for a tensor that is made on the host and moved at once."""
 

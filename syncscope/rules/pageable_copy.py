@@ -13,9 +13,11 @@ from syncscope.advice import (
     MADE_ON_DEVICE,
     MOVED_WEIGHTS,
     NO_BATCH,
+    PINNED_BEFORE,
     READ,
     SAVED,
     SMALL_TO_DEVICE,
+    UNPINNED,
     VALUES_TO_HOST,
     WEIGHTS,
     Advice,
@@ -96,6 +98,7 @@ class PageableCopy(RankRule):
         *COPIES,
         replace(MOVED_WEIGHTS, when=f"HtoD {WEIGHTS}"),
         replace(SMALL_TO_DEVICE, when=f"HtoD {NO_BATCH}"),
+        replace(UNPINNED, when=f"HtoD {PINNED_BEFORE}"),
         Advice(
             "HtoD",
             "Pin the source where that costs nothing: DataLoader(pin_memory=True), or a buffer pinned once and "

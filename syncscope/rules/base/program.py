@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from syncscope.advice import EVALUATION, INFERENCE, NO_BATCH, WEIGHTS
+from syncscope.advice import EVALUATION, INFERENCE, NO_BATCH, PINNED_BEFORE, WEIGHTS
 from syncscope.patterns import compile_later
 from syncscope.rules.base.groups import Group
 from syncscope.schema.counting import PhaseKind
@@ -186,6 +186,10 @@ def name_copied(group: Group) -> Iterator[str]:
         yield WEIGHTS
     if _brings_no_batch(group):
         yield NO_BATCH
+    recording = group.timeline.trace.recording
+    loader = recording.bare.loader if recording is not None and recording.bare is not None else None
+    if loader is not None and loader.pinned and not group.place.runs_through(MODULE_CALL):
+        yield PINNED_BEFORE
 
 
 def moves_weights_once(group: Group) -> bool:
