@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 
 from syncscope.patterns import compile_later
@@ -203,6 +204,21 @@ def makes_tensor_on_host(expression: str | None) -> bool:
     if not isinstance(made, ast.Call) or any(keyword.arg in ("device", None) for keyword in made.keywords):
         return False
     return isinstance(made.func, ast.Attribute) and made.func.attr not in LIKE_GIVEN and _is_new(made)
+
+
+def moves_made_before(expression: str | None, before: Iterable[str]) -> bool:
+    """Whether an expression moves a tensor that the host made just before and that nothing used since:
+    ``targets.cuda()`` behind ``targets = torch.ones(n)``. ``before`` are the lines above it, the nearest first."""
+    moved = _called_on(parse_expression(expression), frozenset({"to", "cuda"}))
+    if not isinstance(moved, ast.Name):
+        return False
+    for line in before:
+        target, assigns, value = line.partition("=")
+        if assigns and target.strip() == moved.id and not value.startswith("="):
+            return makes_tensor_on_host(value.strip())
+        if re.search(rf"\b{re.escape(moved.id)}\b", line):
+            return False
+    return False
 
 
 def _is_new(made: ast.expr) -> bool:

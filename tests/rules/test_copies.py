@@ -104,6 +104,15 @@ class TestPageableCopy:
         (found,) = findings(builder, "CPY201")
         assert "DataLoader" not in found.fix and "once outside the loop" in found.fix
 
+    def test_what_the_lines_before_made_on_the_host_is_made_on_the_device(self):
+        builder = TraceBuilder().recording(0, 1000).source("train.py", 16, "x = torch.zeros(n)")
+        builder.entry("Tensor.to", 4, 70, COPY).op("aten::to", 5, 60)
+        builder.copy("HtoD", call=(10, 15), runs=(16, 20), memory="pageable", bytes=6 << 20).stream_sync(26, 12)
+        found = findings(builder.launch("k", call=(70, 5), runs=(76, 50)), "SYN101", "CPY201")
+        assert len(found) == 2 and all(
+            one.fix.startswith("Make it on the device, which needs no copy") for one in found
+        )
+
     @pytest.mark.parametrize("pinned", [True, False])
     @pytest.mark.parametrize("blocks", [True, False])
     def test_where_the_loader_pins_a_pageable_batch_was_made_from_it(self, pinned: bool, blocks: bool):

@@ -8,10 +8,11 @@ from functools import lru_cache
 
 import numpy as np
 
-from syncscope.advice import EVALUATION, INFERENCE, NO_BATCH, PINNED_BEFORE, WEIGHTS
+from syncscope.advice import EVALUATION, INFERENCE, MADE_ANEW, NO_BATCH, PINNED_BEFORE, WEIGHTS
 from syncscope.patterns import compile_later
 from syncscope.rules.base.groups import Group
 from syncscope.schema.counting import PhaseKind
+from syncscope.schema.expressions import moves_made_before
 from syncscope.timeline import Place, Timeline
 from syncscope.timeline.intervals import Bools, Ints, Union
 from syncscope.timeline.launching import LAUNCHES
@@ -186,10 +187,23 @@ def name_copied(group: Group) -> Iterator[str]:
         yield WEIGHTS
     if _brings_no_batch(group):
         yield NO_BATCH
+    if moves_made_before(group.place.running, _lines_above(group)):
+        yield MADE_ANEW
     recording = group.timeline.trace.recording
     loader = recording.bare.loader if recording is not None and recording.bare is not None else None
     if loader is not None and loader.pinned and not group.place.runs_through(MODULE_CALL):
         yield PINNED_BEFORE
+
+
+def _lines_above(group: Group) -> Iterator[str]:
+    """The recorded lines of source above that of a group, the nearest first, without a gap."""
+    site, recording = group.place.site, group.timeline.trace.recording
+    if site is None or site.line is None or recording is None:
+        return
+    known, number = recording.sources.get(site.file, {}), site.line - 1
+    while (text := known.get(str(number))) is not None:
+        yield text
+        number -= 1
 
 
 def moves_weights_once(group: Group) -> bool:
