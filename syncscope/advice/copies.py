@@ -13,6 +13,9 @@ from syncscope.advice.operations import BY_OP, WRITE
 INFERENCE = "inference"
 """Stands for a trace without training."""
 
+EVALUATION = "evaluation"
+"""Stands for a phase that evaluates, of a program that trains."""
+
 READ_IN_INFERENCE = Advice(
     INFERENCE,
     "Keep it on the device, or work it out on the host, where what it follows from is often known; else copy it with "
@@ -21,6 +24,22 @@ READ_IN_INFERENCE = Advice(
     after="longest = max(request.length for request in batch)",
 )
 """For a value that is read where nothing is trained."""
+
+READ_IN_EVALUATION = Advice(
+    EVALUATION,
+    "Add it up on the device, and read the sum once, behind the last batch; or copy it with .to('cpu', "
+    "non_blocking=True) and read it a step later, behind an event.",
+    before="""
+    for x, y in batches:
+        correct += (model(x).argmax(1) == y).sum().item()
+    """,
+    after="""
+    for x, y in batches:
+        correct += (model(x).argmax(1) == y).sum()   # stays on the device
+    correct = correct.item()                         # one wait for all
+    """,
+)
+"""For a value that is read where a program that trains evaluates."""
 
 READ = Advice(
     "",
@@ -176,6 +195,23 @@ SMALL_TO_DEVICE = Advice(
     """,
 )
 
+PINNED_BEFORE = "pinned-before"
+"""Stands for copies from pageable memory of a program whose loader pins its batches."""
+
+UNPINNED = Advice(
+    PINNED_BEFORE,
+    "Do in collate_fn, or on the device, what is done to the batch before (torch.cat, indexing, .float(), a tensor of "
+    "its labels): that makes a new tensor, which is pageable though the loader pins. Then pass non_blocking=True.",
+    before="""
+    x = torch.cat([next(one), next(other)])   # of loaders with pin_memory=True
+    x = x.to('cuda')
+    """,
+    after="""
+    parts = [next(one), next(other)]
+    x = torch.cat([part.to('cuda', non_blocking=True) for part in parts])
+    """,
+)
+
 MADE_ANEW = "made-anew"
 """Stands for a tensor that is made on the host and moved at once."""
 
@@ -213,6 +249,22 @@ SAVED = Advice(
     """,
 )
 """For checkpoints."""
+
+LOADED = Advice(
+    "torch/serialization.py load",
+    "Leave it where a checkpoint is loaded once: each of its tensors is copied by itself, and nothing repeats that. "
+    "What is taken up again and again, such as the best weights, can stay in memory on the device.",
+    before="""
+    for trial in trials:
+        model.load_state_dict(torch.load(path))
+    """,
+    after="""
+    best = torch.load(path)              # once
+    for trial in trials:
+        model.load_state_dict(best)
+    """,
+)
+"""For checkpoints that are loaded to the device."""
 
 UNCACHED = "uncached"
 """Stands for a program without the caching allocator."""

@@ -20,7 +20,7 @@ from syncscope.estimate.host import leading_thread
 from syncscope.estimate.profiler_cost import without_profiler
 from syncscope.estimate.program import Program
 from syncscope.estimate.replay import Replayed, Scenario, replay
-from syncscope.schema.recording import Bare, BareStamp, SiteEvent
+from syncscope.schema.recording import LOADER_START, Bare, BareStamp, SiteEvent
 from syncscope.timeline import Timeline
 from syncscope.timeline.bare import bare_step_ns, typical_ns
 from syncscope.timeline.intervals import Floats, Ints
@@ -121,6 +121,8 @@ def _in_steps(timeline: Timeline, sites: Iterable[SiteEvent]) -> dict[_Key, dict
     ends: dict[_Key, dict[int, float]] = defaultdict(dict)
     count: dict[tuple[str, int, int], int] = defaultdict(int)
     for event in sorted(sites, key=lambda event: event.end_ns):
+        if event.name == LOADER_START:  # at the place of a fetch, which a bare step has a stamp of
+            continue
         at = event.end_ns - timeline.trace.base_ns
         step = int(np.searchsorted(steps.end, at, side="left"))
         if step >= len(steps) or at < steps.ts[step]:

@@ -44,7 +44,8 @@ def write_prompt(card: Card, report: Report, sources: Sources) -> str:
     lead, info = card.lead, report.traces[card.lead.trace]
     expression = f"\n\n{_fence(lead.site.expression)}" if lead.site is not None and lead.site.expression else ""
     rules = ", ".join(f"{rule} {name}" for rule, name in card.tags)
-    where = f" at {_place(lead)}" if lead.site is not None or lead.op else ""
+    at = "" if lead.work_ends_at and lead.site is not None else "at "
+    where = f" {at}{_place(lead)}" if lead.site is not None or lead.op else ""
     asked = [
         f"A PyTorch program has {_kind(lead)}{where} ({terminal(rules)}).{expression}",
         f"What happens: {terminal(lead.message)}",
@@ -70,7 +71,7 @@ def _kind(finding: Finding) -> str:
 def _place(finding: Finding) -> str:
     if finding.site is None:
         return f"the operation {code(finding.op)} (its line is not known)" if finding.op else "no single line"
-    where = code(format_location(finding.site))
+    where = f"{'before ' if finding.work_ends_at else ''}{code(format_location(finding.site))}"
     return f"{where} in {code(finding.site.function)}" if finding.site.function else where
 
 

@@ -110,9 +110,10 @@ def describe_impact(finding: Finding, info: TraceInfo) -> Impact:
     if gain is None:
         return _impact_of_cause(finding, info)
     most = gain.ms if gain.high is None else gain.high
-    if most < NOTHING:
+    unsure = finding.saving_below_drift and (finding.saving_high_ms_per_step or 0.0) >= NOTHING
+    if most < NOTHING and not unsure:
         return Impact(level="low", words="saves nothing")
-    if finding.saving_below_drift and finding.run_saving_ms_per_step is None:
+    if finding.saving_below_drift and (finding.run_saving_ms_per_step is None or most < NOTHING):
         return Impact(level="low", words="saves under 1 %")
     share = gain.ms / gain.step_ms if gain.step_ms else None
     before = BEFORE[gain.kind]

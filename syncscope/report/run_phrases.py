@@ -60,7 +60,7 @@ def describe_counting(run: Run) -> str:
         return "waits were not counted"
     cost = "" if run.counted.overhead_share is None else f" (cost {_share(run.counted.overhead_share)})"
     one_in = run.counted.one_in
-    lead = f"waits counted in one of {_few_digits(one_in, 2)} steps" if one_in > 1 else "every wait counted"
+    lead = f"waits counted in {_one_in(one_in)}" if one_in > 1 else "every wait counted"
     parts = [phase for phase in run.phases if _was_missed(phase) or (phase.one_in >= PARTLY and phase.one_in != one_in)]
     others = [_counted_part(phase) for phase in sorted(parts, key=lambda phase: -phase.share)]
     but = f"{', ' if one_in > 1 else ', but '}{', '.join(others[:MOST_PARTS])}" if others else ""
@@ -73,12 +73,17 @@ def _was_missed(phase: Phase) -> bool:
     return phase.steps > 0 and not phase.counted_steps
 
 
+def _one_in(one_in: float) -> str:
+    """``one of 3.2 steps``, ``nearly every step``."""
+    return f"one of {_few_digits(one_in, 2)} steps" if one_in >= NEARLY else "nearly every step"
+
+
 def _counted_part(phase: Phase) -> str:
     """The part of a phase in which waits were counted."""
     if _was_missed(phase):
         return f"of {phase.name} in none of {count(phase.steps, 'step')}"
     if phase.steps:
-        return f"of {phase.name} in one of {_few_digits(phase.one_in, 2)} steps"
+        return f"of {phase.name} in {_one_in(phase.one_in)}"
     return f"of {phase.name} in {describe_share(1 / phase.one_in)} of the time"
 
 
@@ -302,7 +307,7 @@ def _counted(
 
 def _sampled(rate: float, low: float | None, high: float | None, one_in: float) -> str:
     """How often, where only some steps were counted; with its interval."""
-    counted = f"counted in one of {_few_digits(one_in, 2)} steps"
+    counted = f"counted in {_one_in(one_in)}"
     if low is None or high is None or high - low <= EQUAL * high:
         return f"{_rate(rate)} ({counted})"
     if rate * NEARLY < 1 and low > 0 and high <= 1:

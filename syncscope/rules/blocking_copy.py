@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from msgspec.structs import replace
 
 from syncscope.advice import (
     BY_OP,
@@ -11,10 +12,13 @@ from syncscope.advice import (
     COPY_TO_HOST,
     EITHER_WAY,
     LAST_TO_HOST,
+    LOADED,
     MADE_ON_DEVICE,
     MOVED_WEIGHTS,
+    PINNED_BEFORE,
     SAVED,
     SMALL_TO_DEVICE,
+    UNPINNED,
     VALUES_TO_HOST,
     Advice,
 )
@@ -66,6 +70,7 @@ class BlockingCopy(WaitRule):
     advice = (
         LAST_TO_HOST,
         SAVED,
+        LOADED,
         *BY_OP,
         VALUES_TO_HOST,
         MADE_ON_DEVICE,
@@ -81,6 +86,7 @@ class BlockingCopy(WaitRule):
         MOVED_WEIGHTS,
         EITHER_WAY,
         SMALL_TO_DEVICE,
+        replace(UNPINNED, when=f"HtoD pageable {PINNED_BEFORE}"),
         COPY_TO_DEVICE,
     )
 

@@ -6,9 +6,9 @@ import msgspec
 import numpy as np
 
 from syncscope.advice import (
-    INFERENCE,
     PYTORCH_CODE,
     READ,
+    READ_IN_EVALUATION,
     READ_IN_INFERENCE,
     READ_MANY,
     READ_TOGETHER,
@@ -19,7 +19,7 @@ from syncscope.advice import (
 from syncscope.rules.base.groups import MANY, Group
 from syncscope.rules.base.in_a_row import are_in_a_row
 from syncscope.rules.base.occurrences import Occurrences, to_objects
-from syncscope.rules.base.program import never_trains, only_infers
+from syncscope.rules.base.program import name_inference, recorded_kind
 from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.wait_rule import WaitRule
 from syncscope.timeline import Timeline
@@ -65,7 +65,7 @@ class ScalarRead(WaitRule):
     brings_copy = True
     advice = (
         *PYTORCH_CODE, *SHAPES, msgspec.structs.replace(READ_TOGETHER, when=f"[] aten::item {READ_MANY}"), *READS,
-        READ_TOGETHER, READ_IN_INFERENCE, READ,
+        READ_TOGETHER, READ_IN_INFERENCE, READ_IN_EVALUATION, READ,
     )  # fmt: skip
 
     def claims(self, waits: Waits, timeline: Timeline) -> Bools:
@@ -87,8 +87,7 @@ class ScalarRead(WaitRule):
         yield from super().names(group)
         if (group.steps and len(group.inside) >= MANY * group.steps) or are_in_a_row(group):
             yield READ_MANY
-        if only_infers(group.timeline) or never_trains(group.timeline):
-            yield INFERENCE
+        yield from name_inference(group.timeline, recorded_kind(group.timeline))
 
     def message(self, group: Group) -> str:
         if not group.ops and group.place.source != "hook":

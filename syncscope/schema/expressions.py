@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 
 from syncscope.patterns import compile_later
@@ -173,6 +174,12 @@ ANEW = frozenset({
 })  # fmt: skip
 """Functions of torch that make a tensor from numbers alone, and methods that draw one."""
 
+DRAWS = frozenset({"rsample", "sample"})
+"""Those of them that are methods of a distribution, whose parameters say where the tensor is."""
+
+LIKE_GIVEN = DRAWS | {"bernoulli", "normal"}
+"""Those that draw where their parameters are."""
+
 FILLS = frozenset({"bernoulli_", "exponential_", "fill_", "normal_", "random_", "uniform_", "zero_"})
 """Methods that give each element a new value: what ``torch.FloatTensor(4)`` held before does not matter."""
 
@@ -186,7 +193,36 @@ KEEPS = frozenset({
 def moves_new_tensor(expression: str | None) -> bool:
     """Whether an expression makes a tensor and moves it at once: ``torch.randn(4).to(device)``."""
     moved = _called_on(parse_expression(expression), frozenset({"to", "cuda"}))
-    made = _made_before(moved) if moved is not None else None
+    return moved is not None and _is_new(_made_before(moved))
+
+
+def makes_tensor_on_host(expression: str | None) -> bool:
+    """Whether an expression makes a tensor from numbers alone, and leaves it on the host as far as its text says:
+    ``torch.ones(shape) * -1``."""
+    tree = parse_expression(expression)
+    made = _made_before(tree) if tree is not None else None
+    if not isinstance(made, ast.Call) or any(keyword.arg in ("device", None) for keyword in made.keywords):
+        return False
+    return isinstance(made.func, ast.Attribute) and made.func.attr not in LIKE_GIVEN and _is_new(made)
+
+
+def moves_made_before(expression: str | None, before: Iterable[str]) -> bool:
+    """Whether an expression moves a tensor that the host made just before and that nothing used since:
+    ``targets.cuda()`` behind ``targets = torch.ones(n)``. ``before`` are the lines above it, the nearest first."""
+    moved = _called_on(parse_expression(expression), frozenset({"to", "cuda"}))
+    if not isinstance(moved, ast.Name):
+        return False
+    for line in before:
+        target, assigns, value = line.partition("=")
+        if assigns and target.strip() == moved.id and not value.startswith("="):
+            return makes_tensor_on_host(value.strip())
+        if re.search(rf"\b{re.escape(moved.id)}\b", line):
+            return False
+    return False
+
+
+def _is_new(made: ast.expr) -> bool:
+    """Whether a call makes a tensor, or gives each element a new value."""
     if not isinstance(made, ast.Call) or not isinstance(made.func, ast.Attribute):
         return False
     if made.func.attr in FILLS:
@@ -194,7 +230,7 @@ def moves_new_tensor(expression: str | None) -> bool:
         return of is not None and bool(_OLD_CONSTRUCTOR.fullmatch(_dotted_name(of)))
     if made.func.attr not in ANEW:
         return False
-    draws = made.func.attr in ("sample", "rsample")
+    draws = made.func.attr in DRAWS
     return draws == isinstance(made.func.value, ast.Call) and (
         draws or _dotted_name(made.func) == f"torch.{made.func.attr}"
     )

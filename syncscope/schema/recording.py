@@ -17,6 +17,9 @@ FORMAT = 1
 
 EventKind = Literal["warning", "call"]
 
+LOADER_START: Final = "DataLoader.__iter__"
+"""The name of a recorded call that starts the workers of a loader, or begins anew with those that it keeps."""
+
 HazardRule = Literal["HAZ401", "HAZ402", "HAZ403"]
 """The rule that a race is recorded for."""
 

@@ -10,7 +10,7 @@ from syncscope.estimate.loader_questions import SHARED
 from syncscope.schema.recording import Bare, RecordedLoader
 from syncscope.schema.report import Asked
 from syncscope.timeline import Timeline
-from tests.builders import TraceBuilder
+from tests.builders import FrameSpec, TraceBuilder
 from tests.rules.scenes import line
 
 STEPS, STEP, PACE = 4, 1000, 2500
@@ -18,8 +18,8 @@ STEPS, STEP, PACE = 4, 1000, 2500
 
 
 def recorded(
-    loader: RecordedLoader | None, length: int, loading: int = 3, copies: bool = False, pins: bool = False,
-    batches: int = 1,
+    loader: RecordedLoader | None, length: int, loading: int = 3, copies: bool | tuple[FrameSpec, ...] = False,
+    pins: bool = False, batches: int = 1,
 ) -> Timeline:  # fmt: skip
     """Each step gets a batch in ``loading`` µs, at whose end it may pin it, runs a kernel of 600 µs, and waits for
     it, or does so for several ``batches``; bare steps take ``length``."""
@@ -32,6 +32,8 @@ def recorded(
             builder.call("cudaHostAlloc", begin - 40, 10)
         if copies:
             builder.copy("HtoD", call=(begin + 1, 95), runs=(begin + 6, 89), memory="pageable", bytes=1_000_000)
+            if not isinstance(copies, bool):
+                builder.entry("Tensor.to", begin + 0.5, begin + 96.5, *copies)
         builder.launch("gemm", call=(begin + 100, 5), runs=(begin + 107, 600))
         builder.entry("torch.cuda.synchronize", begin + 110, begin + 712, line(7, "torch.cuda.synchronize()"))
         builder.stream_sync(begin + 111, 600, record=True)
@@ -100,6 +102,24 @@ def test_pinned_and_prefetched_batches_take_their_copies_out_of_the_way() -> Non
     answers = asked(estimated(recorded(loader, STEP, copies=True)))
     saving = answers["pinned and prefetched batches"].saving_ms_per_step
     assert saving is not None and 0.02 < saving < 0.15
+
+
+MODULE: FrameSpec = ("<site-packages>/torch/nn/modules/module.py", 1775, "_call_impl", "forward_call(*args)")
+SCATTER: FrameSpec = ("<site-packages>/torch/nn/parallel/scatter_gather.py", 30, "scatter", "Scatter.apply(x)")
+
+
+@pytest.mark.parametrize(
+    ("frames", "batch"),
+    [
+        ((line(9, "x.to(device)"),), True),
+        ((line(9, "torch.ones(n).to(device)"),), False),
+        ((line(8, "model(x)"), MODULE, line(9, "targets.cuda()")), False),
+        ((line(8, "model(x)"), MODULE, SCATTER), True),
+    ],
+)
+def test_what_the_model_makes_and_moves_is_no_batch(frames: tuple[FrameSpec, ...], *, batch: bool) -> None:
+    loader = RecordedLoader(workers=2, pinned=False, ready=2)
+    assert ("pinned and prefetched batches" in asked(estimated(recorded(loader, STEP, copies=frames)))) == batch
 
 
 def ahead(ready: int, pinned: bool | None = True) -> RecordedLoader:

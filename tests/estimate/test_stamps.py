@@ -96,6 +96,23 @@ def test_a_call_that_waits_is_found_by_its_name() -> None:
     assert found is not None and found.ns.tolist() == [300_000.0]
 
 
+def test_the_start_of_a_loader_is_not_taken_for_its_fetch() -> None:
+    builder, marks, loop = TraceBuilder(), [0.0], line(3, "for x in loader")
+    for step in range(STEPS):
+        at = 1000.0 * step
+        if step == 1:  # an epoch begins
+            builder.entry("DataLoader.__iter__", at + 10, at + 100, loop)
+        builder.launch("gemm", call=(at + 290, 5), runs=(at + 297, 10))
+        builder.entry("DataLoader", at + 300, at + 400, loop).launch("gemm", call=(at + 690, 5), runs=(at + 697, 10))
+        marks.append(at + 1000)
+    stamps = (BareStamp(event="loader", name="DataLoader", stack=0, ends_ns=(400_000,) * 9),)
+    bare = Bare(steps_ns=(1_000_000,) * 9, drain_ns=1000, stamps=stamps)
+    timeline = Timeline(builder.recording(*marks, drained=marks[-1] + 5, bare=bare).trace())
+    stamped, program = find_stamped(timeline, compiled(timeline), bare), compiled(timeline)
+    assert stamped is not None
+    assert len(set((program.items.end[stamped.items[0]] % 1_000_000).tolist())) == 1
+
+
 def test_a_stretch_that_the_device_bounds_keeps_the_scale_of_the_others() -> None:
     builder, at, marks = TraceBuilder(), 0.0, [0.0]
     for _ in range(STEPS):

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from syncscope.report.html import render
-from syncscope.schema.findings import Finding, IdleCause
+from syncscope.schema.findings import Finding, IdleCause, WorkEnd
 from syncscope.schema.report import Steps
 from tests.report import sample_run
 from tests.report.pages import Show, cards, copied_text, nth, sample
@@ -38,6 +38,14 @@ def test_three_rules_at_one_place_are_one_card_with_one_fix_and_one_saving(show:
     assert nth(page, 1).locator(".impact b").all_inner_texts() == ["saves 18 %"]
     assert nth(page, 1).locator(".fix").count() == 1
     assert "CPY201 Pageable copy" in nth(page, 1).locator(".others").inner_text()
+
+
+def test_host_work_that_ends_at_a_line_is_before_it(show: Show) -> None:
+    work = finding("OVL303", "device-starved", 31, CALL, saving=0.9)
+    assert work.site is not None
+    ended = msgspec.structs.replace(work, work_ends_at=(WorkEnd(site=work.site, share=0.9),))
+    page = show(render(report([trace_info()], [ended]), [lanes()])).page
+    assert nth(page, 1).locator(".line").inner_text().startswith("before train.py:31")
 
 
 def test_each_rule_of_a_card_finds_it_by_filter_and_by_link(show: Show) -> None:

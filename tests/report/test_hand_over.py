@@ -8,7 +8,7 @@ import msgspec
 
 from syncscope.report.cards import make_cards
 from syncscope.report.hand_over import write_markdown, write_prompt
-from syncscope.schema.findings import IdleCause
+from syncscope.schema.findings import IdleCause, WorkEnd
 from tests.report.sample import HOSTILE, finding, findings, lanes, report
 
 SOURCES = lanes().sources
@@ -28,6 +28,14 @@ def test_the_prompt_says_what_to_change_and_how_to_tell_that_it_helped() -> None
         assert part in made
     assert "data, not instructions" in made
     assert "syncscope profile" in made
+
+
+def test_host_work_that_ends_at_a_line_is_before_it() -> None:
+    (read,) = findings()[:1]
+    assert read.site is not None
+    card = make_cards([msgspec.structs.replace(read, work_ends_at=(WorkEnd(site=read.site, share=0.9),))])[0]
+    assert ": before `train.py:42` in `train_step`\n" in write_markdown(card, report(), SOURCES)
+    assert " that can be avoided before `train.py:42` in" in write_prompt(card, report(), SOURCES)
 
 
 def test_source_around_a_line_ends_where_lines_are_missing() -> None:

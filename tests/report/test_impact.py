@@ -56,6 +56,17 @@ def test_of_a_counted_run_it_says_which_step_is_saved() -> None:
     assert said == ["0.51 ms a recorded step", "2 ms a step of the run"]
 
 
+def test_what_saves_less_than_can_be_told_may_still_save_something_over_the_run() -> None:
+    """Such as a read behind a loader that sets the pace: alone it saves nothing, with the loader's fix it does."""
+    read = msgspec.structs.replace(
+        READ, phase="train", saving_ms_per_step=0.0, saving_low_ms_per_step=0.0, saving_high_ms_per_step=0.5,
+        saving_below_drift=True, run_saving_ms_per_step=0.0,
+    )  # fmt: skip
+    nothing = msgspec.structs.replace(read, saving_high_ms_per_step=0.0)
+    said = [describe_impact(one, sample_run.info()).words for one in (read, nothing)]
+    assert said == ["saves under 1 %", "saves nothing"]
+
+
 def test_over_the_run_a_saving_has_the_range_of_that_of_the_recorded_step() -> None:
     """One of five steps has all of it: of a step of 98.1 ms 12 are saved, or nothing, or 31."""
     of_run = msgspec.structs.replace(

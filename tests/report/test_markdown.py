@@ -6,6 +6,7 @@ import msgspec
 from markdown_it import MarkdownIt
 
 from syncscope.report.markdown import MOST_ROWS, render
+from syncscope.schema.findings import WorkEnd
 from syncscope.schema.report import NotChecked
 from syncscope.schema.verdict import Budget, Verdict
 from tests.report import sample
@@ -33,6 +34,13 @@ def test_a_finding_is_a_row_with_its_line_weight_and_fix() -> None:
     assert "<td>once a step · blocked 1.63 ms (27 % of the recorded step)</td>" in page
     assert "<br><strong>Fix:</strong> Keep the value on the device and read it once an epoch.</td>" in page
     assert "CPY201" not in page
+
+
+def test_host_work_that_ends_at_a_line_is_before_it() -> None:
+    (read,) = sample.findings()[:1]
+    assert read.site is not None
+    ended = msgspec.structs.replace(read, work_ends_at=(WorkEnd(site=read.site, share=0.9),))
+    assert "<td>before <code>train.py:42</code>" in html(render(sample.report(found=[ended])))
 
 
 def test_what_goes_beyond_a_baseline_says_so() -> None:

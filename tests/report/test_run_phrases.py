@@ -266,6 +266,7 @@ PARTS = "412 steps in 61.2 s; every wait counted (cost 0.4 %), but of"
     [
         ({"evaluate": 12.5}, f"{PARTS} evaluate in one of 12 steps"),
         ({"evaluate": 1.001}, "412 steps in 61.2 s; every wait counted (cost 0.4 %)"),
+        ({"evaluate": 1.02}, f"{PARTS} evaluate in nearly every step"),
         ({"start": 1.25}, f"{PARTS} start in 80 % of the time"),
         ({"start": 1.25, "evaluate": 3.0}, f"{PARTS} evaluate in one of 3 steps, of start in 80 % of the time"),
         (

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from syncscope.schema.findings import Finding
+from syncscope.schema.recording import Bare, RecordedLoader
 from tests.builders import TID, TraceBuilder
 from tests.rules.scenes import blind, chain, findings, line, lines_of, waiting
 
@@ -102,6 +103,27 @@ class TestPageableCopy:
         builder.copy("HtoD", call=(10, 15), runs=(16, 2), memory="pageable", bytes=8)
         (found,) = findings(builder, "CPY201")
         assert "DataLoader" not in found.fix and "once outside the loop" in found.fix
+
+    def test_what_the_lines_before_made_on_the_host_is_made_on_the_device(self):
+        builder = TraceBuilder().recording(0, 1000).source("train.py", 16, "x = torch.zeros(n)")
+        builder.entry("Tensor.to", 4, 70, COPY).op("aten::to", 5, 60)
+        builder.copy("HtoD", call=(10, 15), runs=(16, 20), memory="pageable", bytes=6 << 20).stream_sync(26, 12)
+        found = findings(builder.launch("k", call=(70, 5), runs=(76, 50)), "SYN101", "CPY201")
+        assert len(found) == 2 and all(
+            one.fix.startswith("Make it on the device, which needs no copy") for one in found
+        )
+
+    @pytest.mark.parametrize("pinned", [True, False])
+    @pytest.mark.parametrize("blocks", [True, False])
+    def test_where_the_loader_pins_a_pageable_batch_was_made_from_it(self, pinned: bool, blocks: bool):
+        bare = Bare(steps_ns=(1_000_000,) * 5, drain_ns=1000, loader=RecordedLoader(workers=4, pinned=pinned))
+        builder = TraceBuilder().recording(0, 1000, bare=bare).entry("DataLoader", 1, 4, line(9, "next(batches)"))
+        builder.op("aten::to", 5, 60).copy("HtoD", call=(10, 15), runs=(16, 20), memory="pageable", bytes=6 << 20)
+        if blocks:
+            builder.stream_sync(26, 12)
+        found = findings(builder.launch("k", call=(70, 5), runs=(76, 50)), "SYN101", "CPY201")
+        assert {one.rule for one in found} == ({"SYN101", "CPY201"} if blocks else {"CPY201"})
+        assert all(one.fix.startswith("Do in collate_fn, or on the device") == pinned for one in found)
 
     def test_a_value_that_is_read_where_the_wait_was_not_recorded_is_not_to_be_pinned(self):
         builder = TraceBuilder().step(0, 1000).op("aten::item", 5, 60).op("aten::_local_scalar_dense", 6, 50)

@@ -467,6 +467,12 @@ def test_what_a_checkpoint_copies_is_not_to_be_copied_from_pinned_memory() -> No
     assert found.rule == "SYN101" and found.fix.startswith("Saving copies each tensor by itself")
 
 
+def test_a_checkpoint_that_is_loaded_is_no_batch() -> None:
+    frames = (line(9, "torch.load(path)"), ("<site-packages>/torch/serialization.py", 1570, "load", "_load()"))
+    (found, *_) = only_counted(*frames, ("<site-packages>/torch/_utils.py", 107, "_to", "x.copy_(self)"))
+    assert found.rule == "SYN101" and found.fix.startswith("Leave it where a checkpoint is loaded once")
+
+
 def test_a_part_that_waits_says_what_a_mask_and_an_index_would_need() -> None:
     (found,) = only_counted(line(3, "x[mask]"))
     assert found.rule == "SYN100" and "Where the index is a mask" in found.fix
@@ -488,7 +494,15 @@ def test_a_read_of_a_program_that_only_infers_is_no_loss_to_be_summed() -> None:
         (found,) = findings(builder.run(), "SYN102")
         return found.fix
 
-    assert "sum loss" not in fix("evaluate") and "sum loss" in fix("evaluate", "train")
+    assert "sum loss" not in fix("evaluate") and "sum loss" in fix("train", "evaluate")
+    assert fix("evaluate", "train").startswith("Add it up on the device, and read the sum once, behind the last batch")
+    assert fix("generate", "train") == fix("generate") == fix("evaluate")
+
+
+def test_a_counted_read_of_an_evaluation_of_a_program_that_trains_is_no_loss_to_be_summed() -> None:
+    builder = TraceBuilder().phase("train", steps=40).phase("evaluate", steps=9).counted(1, 9, ITEM)
+    (found,) = findings(builder.run(), "SYN102")
+    assert found.fix.startswith("Add it up on the device, and read the sum once, behind the last batch")
 
 
 FOLDS = ("<site-packages>/torch/_inductor/fx_passes/joint_graph.py", 295, "fold", "bool(value)")

@@ -15,16 +15,20 @@ from syncscope.rules.base.idle_circumstances import (
     BESIDE_GRAPH,
     GRAPH_LAUNCH,
     IN_COMPILED,
+    IN_COPY,
+    IN_DATASET,
     IN_FIRST,
     IN_GRAPH,
     IN_LAUNCHER,
     IN_MODULE,
     IN_STEP,
+    MADE_ON_HOST,
     ONE_STREAM,
     OURS,
     RECORDS,
     SAMPLED,
     SPREAD,
+    STARTS_WORKERS,
     UNSEEN,
 )
 from syncscope.rules.base.late_begins import LATE
@@ -173,6 +177,16 @@ def test_a_loader_that_the_device_waits_for_lends_its_line():
     assert "DataLoader workers" in found.fix
 
 
+def test_workers_that_are_started_anew_are_data_loading_at_their_line():
+    builder = TraceBuilder().recording(0, 1000).launch("k", call=(0, 1), runs=(2, 100))
+    builder.entry("DataLoader.__iter__", 150, 600, line(8, "enumerate(loader)"))
+    builder.entry("DataLoader", 610, 850, line(8, "next(enumerate(loader))"))
+    (found,) = findings(builder.launch("k", call=(900, 1), runs=(903, 90)), "OVL303")
+    assert found.site is not None and (found.site.line, found.site.expression) == (8, "enumerate(loader)")
+    assert "): data loading 0.69 ms, host work" in found.message
+    assert found.fix.startswith("Start the loader's workers once (persistent_workers=True)")
+
+
 def test_a_loader_in_a_thread_that_launches_nothing_is_not_blamed():
     builder = slow_loader().on(9, "prefetch").entry("DataLoader", 150, 850, line(8, "DataLoader(data)"))
     (found,) = findings(builder, "OVL303")
@@ -210,18 +224,22 @@ def test_every_cause_has_its_fix_and_its_sentence():
         COMPILED,
         DRAWS,
         IN_COMPILED,
+        IN_COPY,
+        IN_DATASET,
         IN_FIRST,
         IN_GRAPH,
         IN_LAUNCHER,
         IN_MODULE,
         IN_STEP,
         LATE,
+        MADE_ON_HOST,
         ON_CPU,
         ONE_STREAM,
         PARTLY,
         RECORDS,
         SAMPLED,
         SPREAD,
+        STARTS_WORKERS,
         UNSEEN,
         f"{SPREAD} {OURS}",
         f"{UNSEEN} {OURS}",

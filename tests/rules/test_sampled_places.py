@@ -76,6 +76,56 @@ def test_python_of_the_step_itself_is_for_no_other_thread(
     assert ("out of the thread that launches" in found.fix) != of_step
 
 
+@pytest.mark.parametrize(
+    ("expression", "on_host"), [("torch.ones(shape) * -1", True), ("torch.ones(shape, device=x.device)", False)]
+)
+def test_a_tensor_that_the_host_fills_in_forward_is_made_on_the_device(expression: str, *, on_host: bool) -> None:
+    module = ("<site-packages>/torch/nn/modules/module.py", 9, "_call_impl")
+    found = judge(starved().sampled(moments(1000), MAIN, module, ("losses.py", 90, "forward", expression)))
+    assert found.fix.startswith("Make the new tensor on the device") == on_host
+    assert found.fix.startswith("This is Python of the model itself") != on_host
+
+
+@pytest.mark.parametrize(
+    ("file", "function", "of_dataset"),
+    [
+        ("data.py", "Images.__getitem__", True),
+        ("<site-packages>/torchvision/datasets/folder.py", "ImageFolder.__getitem__", True),
+        ("<site-packages>/pandas/core/frame.py", "DataFrame.__getitem__", False),
+        ("data.py", "Images.read", False),
+    ],
+)
+def test_a_sample_that_the_launching_thread_makes_is_for_the_workers_of_a_loader(
+    file: str, function: str, *, of_dataset: bool
+) -> None:
+    get, resize = (file, 69, function, "self.transform(x)"), ("data.py", 5, "Resize.__call__", "resize(image)")
+    found = judge(starved().sampled(moments(1000), MAIN, LOOP, get, resize))
+    assert found.site is not None and found.site.line == 5
+    assert found.fix.startswith("Get the samples through a DataLoader with workers") == of_dataset
+
+
+@pytest.mark.parametrize(
+    ("direction", "memory", "prepares"),
+    [("HtoD", "pageable", True), ("HtoD", "pinned", False), ("DtoH", "pageable", False)],
+)
+def test_work_at_a_call_that_copies_to_the_device_prepares_the_copy(
+    direction: str, memory: str, *, prepares: bool
+) -> None:
+    copy = ("train.py", 12, "main", "inputs.to(device)")
+    builder = starved().sampled(moments(1000), MAIN, copy)
+    for at in (29_900, STEP + 29_900):
+        builder.copy(direction, call=(at + 1, 30), runs=(at + 5, 20), memory=memory, bytes=1_000_000)
+        builder.entry("Tensor.to", at, at + 40, MAIN, copy)
+    found = judge(builder)
+    assert found.fix.startswith("Copy from pinned memory") == prepares
+    assert found.fix.startswith("Move the work that the host does") != prepares
+
+
+def test_a_tensor_that_is_made_and_moved_is_made_on_the_device() -> None:
+    found = judge(starved().sampled(moments(1000), MAIN, ("x.py", 19, "onehot", "torch.zeros(64, 9).to(device)")))
+    assert found.fix.startswith("Make the new tensor on the device")
+
+
 def test_lines_that_share_the_work_are_named_by_the_line_that_calls_them():
     one, other = ("data.py", 5, "decode", "a()"), ("data.py", 9, "crop", "b()")
     builder = starved().sampled(moments(1000, times=9), MAIN, LOOP, one)

@@ -7,6 +7,8 @@ import pytest
 from syncscope.schema.expressions import (
     add_argument,
     called_name,
+    makes_tensor_on_host,
+    moves_made_before,
     moves_new_tensor,
     ops_of_expression,
     ops_of_subscript,
@@ -120,3 +122,39 @@ def test_what_is_no_expression_stays_as_it_is(text: str | None) -> None:
 def test_a_subscript_reads_a_value_where_its_line_leaves_no_doubt(text: str, line: str | None, *, reads: bool) -> None:
     assert ops_of_subscript(text, line) == (("aten::item",) if reads else None)
     assert ops_of_expression(text) is None
+
+
+@pytest.mark.parametrize(
+    ("expression", "on_host"),
+    [
+        ("torch.ones(classification.shape) * -1", True),
+        ("torch.FloatTensor(64, 9).fill_(0)", True),
+        ("torch.zeros(3, device=device)", False),
+        ("torch.zeros(3, **like)", False),
+        ("torch.zeros_like(x)", False),
+        ("Normal(mean, std).sample()", False),
+        ("torch.bernoulli(p)", False),
+        ("np.ones(3)", False),
+        ("torch.ones(3) * x", False),
+        (None, False),
+    ],
+)
+def test_a_tensor_made_from_numbers_alone_is_on_the_host(expression: str | None, *, on_host: bool) -> None:
+    assert makes_tensor_on_host(expression) is on_host
+
+
+@pytest.mark.parametrize(
+    ("before", "made"),
+    [
+        (["    if cuda:", "", "targets = torch.ones(classification.shape) * -1", "x = 1"], True),
+        (["targets = torch.ones(3, device=device)"], False),
+        (["targets[0] = 1", "targets = torch.ones(3)"], False),
+        (["targets = collate(x)", "targets = torch.ones(3)"], False),
+        (["other_targets = 2", "targets = torch.ones(3)  # all"], True),
+        (["if targets == torch.ones(3):"], False),
+        ([], False),
+    ],
+)
+def test_what_is_moved_may_be_made_on_the_lines_before(before: list[str], *, made: bool) -> None:
+    assert moves_made_before("targets.cuda()", before) is made
+    assert not moves_made_before("targets.sum().cuda()", before)

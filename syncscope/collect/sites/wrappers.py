@@ -1,8 +1,9 @@
 """Thin wrappers around the Python entry points that wait or copy without PyTorch's warning.
 
 Explicit waits, ``empty_cache``, copies (the mode *warn* is silent about ``non_blocking`` ones), ``pin_memory`` and the
-DataLoader's next batch leave one call record each: thread, begin, end, stack. In a program of several ranks, so do
-collectives and the backward that starts them. Operators called through ``torch.ops`` and TorchScript leave one too.
+DataLoader's start and next batch leave one call record each: thread, begin, end, stack. In a program of several ranks,
+so do collectives and the backward that starts them. Operators called through ``torch.ops`` and TorchScript leave one
+too.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any, TypeVar
 from syncscope.collect.features import find
 from syncscope.collect.patching import Patches
 from syncscope.collect.sites.sync_debug import SyncDebugMode
+from syncscope.schema.recording import LOADER_START
 
 Looked = TypeVar("Looked")
 Record = Callable[[str, int, Any], None]
@@ -76,6 +78,7 @@ class CallWrappers:
         self._record_calls(self._owner("_VF"), "unique_consecutive", "torch.unique_consecutive")
         self._record_calls(torch.Tensor, "coalesce", "Tensor.coalesce")
         self._record_calls(self._owner("utils.data.dataloader._BaseDataLoaderIter"), "__next__", "DataLoader")
+        self._record_calls(self._owner("utils.data.dataloader.DataLoader"), "__iter__", LOADER_START)
         self._record_collectives()
 
     def open_waits(self) -> None:

@@ -10,9 +10,9 @@ from functools import cached_property
 import msgspec
 from msgspec.structs import replace
 
-from syncscope.advice import INFERENCE, READ_MANY, WEIGHTS
+from syncscope.advice import READ_MANY, WEIGHTS
 from syncscope.rules.base.groups import MANY, key_of, to_ms
-from syncscope.rules.base.program import moves_weights, never_trains
+from syncscope.rules.base.program import moves_weights, name_inference
 from syncscope.rules.base.rule import Hit, RankRule, name_place
 from syncscope.schema.counting import MAY_WAIT_NS, RecordedPhase
 from syncscope.schema.expressions import TO_HOST, called_name
@@ -331,8 +331,7 @@ def _found(line: CountedLine, timeline: Timeline, rule: RankRule) -> Finding:
     place, first, recording = line.place, line.known[0], timeline.trace.recording
     entry = place.entry or first.wait.name
     ops = next((one.ops for one in line.known if one.ops and rule.claims_counted(one)), ())
-    infers = [INFERENCE] if line.phase.kind == "generate" or never_trains(timeline) else []
-    advice = rule.choose_advice(*_names(line, ops), *infers)
+    advice = rule.choose_advice(*_names(line, ops), *name_inference(timeline, line.phase.kind))
     stepped = recording is not None and line.phase.name == recording.phase and len(timeline.steps) > 0
     finding = Finding(
         rule=rule.code,

@@ -14,16 +14,20 @@ from syncscope.rules.base.idle_circumstances import (
     BESIDE_GRAPH,
     GRAPH_LAUNCH,
     IN_COMPILED,
+    IN_COPY,
+    IN_DATASET,
     IN_FIRST,
     IN_GRAPH,
     IN_LAUNCHER,
     IN_MODULE,
     IN_STEP,
+    MADE_ON_HOST,
     ONE_STREAM,
     OURS,
     RECORDS,
     SAMPLED,
     SPREAD,
+    STARTS_WORKERS,
     UNSEEN,
 )
 from syncscope.rules.base.late_begins import LATE
@@ -39,6 +43,20 @@ ENDS_THERE = (
 ADVICE = (
     Advice("wait", "Remove the waits named here first: the host can then launch ahead of the device."),
     Advice("warm-up", "Record later steps: what is done once says nothing of those that repeat."),
+    Advice(
+        f"{STARTS_WORKERS} data loading",
+        "Start the loader's workers once (persistent_workers=True), or keep one iterator and take its next batch: each "
+        "iter(loader), and so each loop over it, starts them anew.",
+        before="""
+        loader = DataLoader(data, num_workers=4)
+        for x in batches:
+            ...
+            y = next(iter(loader))          # four new processes each time
+        """,
+        after="""
+        loader = DataLoader(data, num_workers=4, persistent_workers=True)
+        """,
+    ),
     Advice(
         "data loading",
         "Load ahead: more DataLoader workers, prefetch_factor, persistent_workers.",
@@ -175,6 +193,40 @@ ADVICE = (
         f"{IN_LAUNCHER} host work",
         "This is the launcher of a kernel language, which looks at the arguments of each call anew, as no other "
         "thread can: replay the calls as a CUDA graph, or launch fewer and larger kernels.",
+    ),
+    Advice(
+        f"{IN_DATASET} host work",
+        "Get the samples through a DataLoader with workers (num_workers), which make them ahead: here the thread that "
+        "launches makes each one itself, while the device waits.",
+        before="""
+        for number in range(len(dataset)):
+            y = model(dataset[number].to('cuda'))
+        """,
+        after="""
+        for x in DataLoader(dataset, batch_size=None, num_workers=8, pin_memory=True):
+            y = model(x.to('cuda', non_blocking=True))
+        """,
+    ),
+    Advice(
+        f"{IN_COPY} host work",
+        "Copy from pinned memory (DataLoader(pin_memory=True), or a buffer pinned once) with non_blocking=True: the "
+        "host prepares a copy there. What it converts for that is best converted in the loader's workers, or on the "
+        "device.",
+        before="""
+        loader = DataLoader(data, num_workers=8)
+        x = batch.to('cuda')
+        """,
+        after="""
+        loader = DataLoader(data, num_workers=8, pin_memory=True)
+        x = batch.to('cuda', non_blocking=True)
+        """,
+    ),
+    Advice(
+        f"{MADE_ON_HOST} host work",
+        "Make the new tensor on the device, if it goes there (pass device=): the host fills it now, and then copies "
+        "it. What stays the same is made once, outside of the loop.",
+        before="targets = torch.ones(shape) * -1",
+        after="targets = torch.full(shape, -1.0, device=x.device)",
     ),
     Advice(
         f"{IN_MODULE} host work",

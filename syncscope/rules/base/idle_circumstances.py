@@ -20,8 +20,13 @@ from syncscope.rules.base.program import (
 )
 from syncscope.rules.base.recorded_graphs import count_recordings
 from syncscope.rules.base.sampled_places import name_sampled_lines
-from syncscope.timeline import Timeline
+from syncscope.schema.expressions import called_name, makes_tensor_on_host, moves_new_tensor
+from syncscope.schema.findings import Frame, Site
+from syncscope.schema.recording import LOADER_START
+from syncscope.timeline import Place, Timeline
 from syncscope.timeline.allocations import is_uncached
+from syncscope.timeline.intervals import Union
+from syncscope.timeline.python_stacks import is_user
 
 RECORDS = "records-graphs"
 """Stands for a program that records CUDA graphs in several of its calls."""
@@ -45,6 +50,18 @@ IN_GRAPH = "in-graph"
 
 IN_MODULE = "in-module"
 """The name for host work inside of a module that is called."""
+
+IN_DATASET = "in-dataset"
+"""The name for host work that makes a sample of a dataset in the thread that launches."""
+
+DATASETS = compile_later(r"^<site-packages>/(?:torchvision/datasets|torch/utils/data|datasets|torch_geometric/data)/")
+"""In the names of files of libraries that hold datasets."""
+
+IN_COPY = "in-copy"
+"""The name for host work at a call that copies from pageable memory to the device."""
+
+MADE_ON_HOST = "made-on-host"
+"""The name for host work that makes a tensor from numbers alone, which the device could do."""
 
 IN_STEP = "in-step"
 """The name for host work in PyTorch's own Python code of a step, or on gradients: the way from one launch to the
@@ -71,6 +88,9 @@ lines."""
 SAMPLED = "sampled"
 """The name for host work that several lines share, as samples tell."""
 
+STARTS_WORKERS = "starts-workers"
+"""The name for data loading most of which is the start of a loader's workers."""
+
 SPREAD = "spread"
 """The name for host work that several marks of the program inside of one share."""
 
@@ -91,6 +111,8 @@ def name_circumstances(timeline: Timeline) -> list[str]:
         found.append(ALONE)
     if count_recordings(timeline):
         found.append(RECORDS)
+    if _starts_workers(timeline):
+        found.append(STARTS_WORKERS)
     if draws_on_cpu(timeline):
         found.append(DRAWS)
     if computes_on_cpu(timeline):
@@ -127,6 +149,39 @@ def name_host_work(timeline: Timeline) -> list[str]:
     at = found.place.at
     if at is not None and LAUNCHERS.search(at.file):
         return [IN_LAUNCHER]
+    if any(_is_of_dataset(frame) for frame in found.place.chain):
+        return [IN_DATASET]
+    if makes_tensor_on_host(found.place.running) or moves_new_tensor(found.place.running):
+        return [MADE_ON_HOST]
+    if _copies_to_device(timeline, found.place):
+        return [IN_COPY]
     if found.place.runs_through(MODULE_CALL):
         return [IN_MODULE]
     return [IN_STEP] if found.of_step else []
+
+
+def _starts_workers(timeline: Timeline) -> bool:
+    """Whether most of the time in which the device is idle while batches are fetched is that of starting loaders."""
+    loads, bubbles = timeline.loads, timeline.bubbles
+    waited = Union(bubbles.ts, bubbles.end).within(loads.ts, loads.end)
+    return 2 * int(waited[loads.name == LOADER_START].sum()) > int(waited.sum())
+
+
+def _is_of_dataset(frame: Frame) -> bool:
+    """Whether a frame gets a sample by its number: in code of the program's own, or of a dataset of a library."""
+    own = is_user(frame.file) or DATASETS.search(frame.file) is not None
+    return own and frame.function.rpartition(".")[2] in ("__getitem__", "__getitems__")
+
+
+def _copies_to_device(timeline: Timeline, place: Place) -> bool:
+    """Whether a place is a call of ``to`` or ``cuda`` that copies from pageable memory to the device."""
+    if place.site is None or called_name(place.running) not in ("to", "cuda"):
+        return False
+    copies = timeline.copies
+    pageable = (copies.direction == "HtoD") & (copies.memory == "pageable")
+    at = {timeline.places[number].site for number in set(copies.place[pageable].tolist())}
+    return any(site is not None and _same_expression(site, place.site) for site in at)
+
+
+def _same_expression(one: Site, other: Site) -> bool:
+    return (one.file, one.line, one.expression) == (other.file, other.line, other.expression)

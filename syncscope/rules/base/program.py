@@ -8,9 +8,11 @@ from functools import lru_cache
 
 import numpy as np
 
-from syncscope.advice import NO_BATCH, WEIGHTS
+from syncscope.advice import EVALUATION, INFERENCE, MADE_ANEW, NO_BATCH, PINNED_BEFORE, WEIGHTS
 from syncscope.patterns import compile_later
 from syncscope.rules.base.groups import Group
+from syncscope.schema.counting import PhaseKind
+from syncscope.schema.expressions import moves_made_before
 from syncscope.timeline import Place, Timeline
 from syncscope.timeline.intervals import Bools, Ints, Union
 from syncscope.timeline.launching import LAUNCHES
@@ -75,6 +77,21 @@ def never_trains(timeline: Timeline) -> bool:
     run = timeline.trace.recording.run if timeline.trace.recording else None
     kinds = {phase.kind for phase in run.phases if phase.steps} if run is not None else set()
     return bool(kinds) and kinds <= INFERS
+
+
+def name_inference(timeline: Timeline, kind: PhaseKind | None) -> list[str]:
+    """What advice on a read has to know of a phase of this ``kind``, in which nothing is trained: there is no loss with
+    a graph behind it."""
+    if only_infers(timeline) or never_trains(timeline) or kind == "generate":
+        return [INFERENCE]
+    return [EVALUATION] if kind == "evaluate" else []
+
+
+def recorded_kind(timeline: Timeline) -> PhaseKind | None:
+    """The kind of the phase that was recorded, where the run was counted."""
+    recording = timeline.trace.recording
+    phases = recording.run.phases if recording is not None and recording.run is not None else ()
+    return next((phase.kind for phase in phases if recording is not None and phase.name == recording.phase), None)
 
 
 def waits_for_compiled(timeline: Timeline) -> bool:
@@ -170,6 +187,23 @@ def name_copied(group: Group) -> Iterator[str]:
         yield WEIGHTS
     if _brings_no_batch(group):
         yield NO_BATCH
+    if moves_made_before(group.place.running, _lines_above(group)):
+        yield MADE_ANEW
+    recording = group.timeline.trace.recording
+    loader = recording.bare.loader if recording is not None and recording.bare is not None else None
+    if loader is not None and loader.pinned and not group.place.runs_through(MODULE_CALL):
+        yield PINNED_BEFORE
+
+
+def _lines_above(group: Group) -> Iterator[str]:
+    """The recorded lines of source above that of a group, the nearest first, without a gap."""
+    site, recording = group.place.site, group.timeline.trace.recording
+    if site is None or site.line is None or recording is None:
+        return
+    known, number = recording.sources.get(site.file, {}), site.line - 1
+    while (text := known.get(str(number))) is not None:
+        yield text
+        number -= 1
 
 
 def moves_weights_once(group: Group) -> bool:

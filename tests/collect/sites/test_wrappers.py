@@ -141,10 +141,11 @@ def _twice(x: Tensor) -> Tensor:
     return x * 2
 
 
-def test_the_next_batch_of_a_loader_is_recorded(log: Log) -> None:
+def test_the_start_and_the_next_batch_of_a_loader_are_recorded(log: Log) -> None:
     for _ in torch.utils.data.DataLoader(torch.arange(4).tolist(), batch_size=2):
         pass
-    assert log.calls == [("DataLoader", "test_the_next_batch_of_a_loader_is_recorded")] * 3
+    here = "test_the_start_and_the_next_batch_of_a_loader_are_recorded"
+    assert log.calls == [("DataLoader.__iter__", here), *[("DataLoader", here)] * 3]
 
 
 def test_backward_alone_is_not_recorded(log: Log) -> None:

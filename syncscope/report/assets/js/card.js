@@ -140,7 +140,7 @@ function summary(view, shown, data) {
   const often = data.page.runs.often[shown[0]];
   const { site } = finding;
   const where = site
-    ? [el("code", {}, breakable(place(site))), ` in ${site.function}`]
+    ? [finding.work_ends_at.length ? "before " : null, el("code", {}, breakable(place(site))), ` in ${site.function}`]
     : [
         finding.op ? el("code", {}, finding.op) : null,
         finding.annotation ? [finding.op ? " in " : "in ", el("code", {}, finding.annotation)] : null,

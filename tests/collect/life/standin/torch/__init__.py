@@ -211,6 +211,11 @@ class DataLoaderIterator:
         raise StopIteration
 
 
+class DataLoader:
+    def __iter__(self):
+        return DataLoaderIterator()
+
+
 ProfilerActivity = SimpleNamespace(CPU=0, CUDA=1)
 
 
@@ -332,7 +337,7 @@ distributed = _module(
 utils = _module("utils")
 serialization = _module("serialization", save=save)
 utils.data = _module("utils.data")
-utils.data.dataloader = _module("utils.data.dataloader", _BaseDataLoaderIter=DataLoaderIterator)
+utils.data.dataloader = _module("utils.data.dataloader", _BaseDataLoaderIter=DataLoaderIterator, DataLoader=DataLoader)
 autograd = _module("autograd")
 autograd.profiler = _module(
     "autograd.profiler", _prepare_profiler=lambda *args: None, _enable_profiler=lambda *args: None
