@@ -63,8 +63,8 @@ class SiteEvent(msgspec.Struct, frozen=True, kw_only=True):
     """For a call, the entry point: ``torch.cuda.synchronize``, ``torch.accelerator.synchronize``,
     ``Event.synchronize``, ``torch.cuda.empty_cache``, ``Tensor.to``, ``Tensor.cuda``, ``Tensor.cpu``, ``Tensor.copy_``,
     ``Tensor.pin_memory``, ``Tensor.coalesce``, ``torch.unique``, ``torch.linalg.eigh`` and similar functions,
-    ``torch.ops``, ``DataLoader`` (the next batch); with several ranks also ``backward`` and ``ProcessGroup.allreduce``
-    and the other collectives."""
+    ``torch.ops``, ``DataLoader`` (the next batch), ``DataLoader.__iter__`` (its start); with several ranks also
+    ``backward`` and ``ProcessGroup.allreduce`` and the other collectives."""
     tid: Number
     """The native thread id, as in the trace's ``tid``."""
     start_ns: Number
