@@ -125,6 +125,17 @@ def test_what_the_host_is_ahead_it_loses_in_the_next_wait_that_is_not_the_findin
     assert limit(builder, "SYN102").ms == pytest.approx(gained, abs=0.05)
 
 
+def test_a_copy_and_the_wait_behind_it_gain_the_time_that_the_copy_takes_once() -> None:
+    # The first wait is for work of before the trace; of 700 us until the next kernel the second copy takes 600.
+    builder = TraceBuilder().op("aten::copy_", 0, 3050)
+    builder.copy("HtoD", call=(10, 5), runs=(3000, 1), memory="pageable", bytes=1024).stream_sync(20, 3000)
+    builder.launch("gemm", call=(3060, 5), runs=(3070, 430)).op("aten::copy_", 3495, 665)
+    builder.copy("HtoD", call=(3500, 620), runs=(3510, 600), memory="pageable", bytes=6_000_000)
+    builder.stream_sync(4125, 10).launch("next", call=(4195, 5), runs=(4200, 400)).device_sync(4210, 395)
+    builder.launch("last", call=(4700, 5), runs=(4710, 500))
+    assert limit(builder, "SYN101").ms == pytest.approx((3065 - 3001 + 4200 - 3500 + 1) / MS, abs=0.01)
+
+
 def test_a_wait_gains_nothing_of_what_is_idle_before_it() -> None:
     builder = TraceBuilder().launch("a", call=(0, 5), runs=(10, 20)).launch("b", call=(3000, 5), runs=(3010, 2000))
     builder.device_sync(3100, 1912).launch("c", call=(5100, 5), runs=(5110, 500))
