@@ -376,3 +376,17 @@ def test_no_change_saves_what_the_busiest_stream_computes(monkeypatch: pytest.Mo
 
 def test_what_the_device_computes_is_all_of_it_where_one_kernel_follows_the_other() -> None:
     assert find_computed(Timeline(reading().trace())) == pytest.approx((900 + 500) / MS)
+
+
+def test_a_trace_without_steps_is_replayed_from_the_device_s_first_work_on() -> None:
+    # 100 ms of waiting for work of before the trace, then 10 ms; behind the last kernel the host waits for 20 ms more.
+    builder = TraceBuilder().op("aten::copy_", 0, 100_010)
+    builder.copy("HtoD", call=(10, 5), runs=(100_000, 1), memory="pageable", bytes=1024).stream_sync(20, 99_986)
+    builder.launch("gemm", call=(100_020, 5), runs=(100_030, 9_970)).device_sync(100_040, 29_960)
+    timeline = Timeline(builder.trace())
+    replayed = estimate_savings(prepare(timeline, rules.find(timeline)[0])).replay
+    assert replayed is not None and replayed.step_ms == pytest.approx(10, abs=0.02)
+    (copied,) = estimated(builder, "SYN101")
+    assert copied.stall_ms == pytest.approx(16 / MS)
+    (copied,) = estimated(builder.step(0, 130_000), "SYN101")
+    assert copied.stall_ms_per_step == pytest.approx(99_996 / MS)
