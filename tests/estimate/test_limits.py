@@ -390,3 +390,10 @@ def test_a_trace_without_steps_is_replayed_from_the_device_s_first_work_on() -> 
     assert copied.stall_ms == pytest.approx(16 / MS)
     (copied,) = estimated(builder.step(0, 130_000), "SYN101")
     assert copied.stall_ms_per_step == pytest.approx(99_996 / MS)
+
+
+def test_a_read_that_is_little_of_what_the_host_does_is_no_error() -> None:
+    (alone,) = estimated(reading(), "SYN102")
+    (beside,) = estimated(reading().op("aten::expand", 2000, 98_000), "SYN102")
+    assert (alone.severity, beside.severity) == ("error", "warning")
+    assert alone.likely_saving_ms_per_step == beside.likely_saving_ms_per_step is not None
