@@ -255,12 +255,12 @@ def _match(
 ) -> tuple[list[tuple[Finding, Judgement]], list[Judgement], list[Finding]]:
     """The findings with their judgements, the judgements without a finding that should be, and the other findings.
 
-    Of all pairs of one rule those come together that agree most, those first of which more is judged. The findings of
-    other ranks that one line of the report stands for are left out.
+    Of all pairs of one rule those come together that agree most, those first of which more is judged, then those whose
+    amounts are closest. The findings of other ranks that one line of the report stands for are left out.
     """
     findings = _of_one_rank(report)
     pairs = sorted(
-        (len(compare(finding, judgement, report)), -_judged(judgement), i, j)
+        (len(compare(finding, judgement, report)), -_judged(judgement), _apart_ms(finding, judgement, report), i, j)
         for i, finding in enumerate(findings)
         for j, judgement in enumerate(judgements)
         if finding.rule == judgement.rule
@@ -274,6 +274,12 @@ def _match(
     unjudged = [f for i, f in enumerate(findings) if i not in taken and f.severity != "note"]
     late = any(judgement.rule == LATE_RANK for _, judgement in matched)
     return matched, missed, [f for f in unjudged if f.rule != LATE_RANK or not late]
+
+
+def _apart_ms(finding: Finding, judgement: Judgement, report: Report) -> float:
+    """How far the most that a finding saves, nothing where that is unknown, is from the most that it can."""
+    most = judgement.gains_at_most_ms
+    return 0.0 if most is None else abs(most - (_saving_in_all(finding, report) or 0.0))
 
 
 def _judged(judgement: Judgement) -> int:

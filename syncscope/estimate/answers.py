@@ -113,10 +113,12 @@ def give_saving(
     fit: Fit,
     step_ms: float,
     shown_ms: float | None = None,
+    host_ms: float = 0.0,
 ) -> Finding:
     """A finding with its saving. One that is ``at_most`` is the most there is; ``after`` is the step with it fixed, and
     ``step_ms`` the length of the step as it is. ``shown_ms`` is what the device waited for the host because of it in
-    the trace, ``None`` unknown."""
+    the trace, ``None`` unknown. ``host_ms`` is how long the host works in a trace without steps: an error saves enough
+    of that too."""
     why = RANGE if fit.ranged else None
     if at_most:
         bound = BOUNDS.get(BY_CODE[finding.rule].question, UNLIKE)
@@ -124,7 +126,7 @@ def give_saving(
     little = saving.likely is not None and saving.likely < LITTLE * step_ms
     return msgspec.structs.replace(
         finding,
-        severity=lower_severity(finding.severity, _sure_ms(saving, fit, shown_ms), step_ms),
+        severity=lower_severity(finding.severity, _sure_ms(saving, fit, shown_ms), max(step_ms, host_ms)),
         saving_ms_per_step=saving.ms,
         saving_low_ms_per_step=saving.low,
         saving_high_ms_per_step=saving.high,

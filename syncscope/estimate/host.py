@@ -39,20 +39,28 @@ LEAST_LOADING = 0.02
 
 
 def recorded_steps(timeline: Timeline) -> Steps:
-    """The steps to replay. A trace without steps counts as one, from the launch of its first activity to the end of the
-    last one and of the calls meanwhile. What an earlier recording left over is before the span, and does not count."""
-    calls, activities, span = timeline.calls, timeline.activities, timeline.span
+    """The steps to replay. A trace without steps counts as one, from the device's first work to its last, as all shares
+    of its time do. What an earlier recording left over is before the span, and does not count."""
+    span = timeline.span
     if len(timeline.steps) or span is None:
         return timeline.steps
-    inside = activities.take(activities.ts >= span[0])
-    first = int(inside.launch[np.argmin(inside.ts)])
-    begin = min(span[0], int(calls.ts[first])) if first >= 0 else span[0]
-    meanwhile = calls.take((calls.ts >= begin) & (calls.ts < span[1]))
-    end = max(span[1], int(meanwhile.end.max(initial=0)))
-    thread = Counter(meanwhile.tid.tolist()).most_common(1)
+    thread = Counter(timeline.calls.take(_meanwhile(timeline)).tid.tolist()).most_common(1)
     tid = thread[0][0] if thread else -1
-    columns = {"row": 0, "ts": begin, "end": end + 1, "number": 0, "tid": tid}
+    columns = {"row": 0, "ts": span[0], "end": span[1] + 1, "number": 0, "tid": tid}
     return Steps(**{name: np.array([value], dtype=np.int64) for name, value in columns.items()})
+
+
+def _meanwhile(timeline: Timeline) -> Bools:
+    """Which calls belong to the steps to replay: those that begin inside of them, and in a trace without steps those
+    from the launch of its first activity on."""
+    calls, activities, span = timeline.calls, timeline.activities, timeline.span
+    if len(timeline.steps) or span is None:
+        first, end = int(timeline.steps.ts.min()), int(timeline.steps.end.max())
+        return (calls.ts >= first) & (calls.ts < end)
+    inside = activities.take(activities.ts >= span[0])
+    launch = int(inside.launch[np.argmin(inside.ts)])
+    begin = min(span[0], int(calls.ts[launch])) if launch >= 0 else span[0]
+    return (calls.ts >= begin) & (calls.ts < span[1])
 
 
 def do_items(timeline: Timeline, host: HostPart, roles: Collection[str]) -> Bools:
@@ -62,10 +70,12 @@ def do_items(timeline: Timeline, host: HostPart, roles: Collection[str]) -> Bool
 
 
 def find_host_part(timeline: Timeline) -> HostPart:
-    """Calls inside the steps, the steps' ends and activities without a launch, in order of time."""
+    """Calls inside the steps, the steps' ends and activities without a launch, in order of time. Of calls in a trace
+    without steps only what is between the device's first work and its last takes time: before it the host may have
+    waited for work that the trace lacks, or loaded kernels."""
     steps, calls, device = recorded_steps(timeline), timeline.calls, timeline.activities
     base, last = int(steps.ts.min()), int(steps.end.max())
-    inside = np.flatnonzero((calls.ts >= base) & (calls.ts < last))
+    inside = np.flatnonzero(_meanwhile(timeline))
     orphans = np.flatnonzero((device.launch < 0) & (device.ts >= base) & (device.ts < last))
     begin = np.concatenate([calls.ts[inside], steps.end, device.ts[orphans]]) - base
     end = np.concatenate([calls.end[inside], steps.end, device.ts[orphans]]) - base
@@ -73,6 +83,8 @@ def find_host_part(timeline: Timeline) -> HostPart:
     tid = np.concatenate([calls.tid[inside], np.full(len(steps), leading_thread(timeline)), np.full(len(orphans), -1)])
     mark = np.zeros(len(begin), dtype=bool)
     mark[len(inside) : len(inside) + len(steps)] = True
+    if not len(timeline.steps):
+        begin, end = np.clip(begin, 0, last - base), np.clip(end, 0, last - base)
     order = np.lexsort((~mark, begin))
     begin, end, mark, tid = begin[order].astype(float), end[order].astype(float), mark[order], tid[order]
     asks = np.concatenate([calls.do(ASKING)[inside], np.zeros(len(steps) + len(orphans), dtype=bool)])[order]

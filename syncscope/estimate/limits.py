@@ -54,6 +54,8 @@ of what the most of them does, and it does more."""
 NEVER = np.iinfo(np.int64).max
 """A time after all others, ns."""
 
+NO_TIME = Union(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+
 BEYOND, BEYOND_SHARE = ("unknown", "warm-up"), 0.1
 """Causes of idle time that no change of the host makes less, and the share of the step from which on they count."""
 
@@ -304,7 +306,8 @@ def _gained_by_launching_sooner(timeline: Timeline, hit: Hit, lateness: _Latenes
 def _gained_until_another_wait(timeline: Timeline, hit: Hit, lateness: _Lateness) -> float:
     """Nanoseconds that a device which computes one kernel at a time gains at most if a finding's calls hold the host no
     longer: what the host is ahead then it loses in the next wait for the device that is not the finding's, so between
-    two of those it gains no more than the calls take there, and no more than the device is late."""
+    two of those it gains no more than the calls take there, and no more than the device is late. Late while one of the
+    finding's copies runs is what the copy takes, which counts once."""
     if _computes_side_by_side(timeline) or not len(lateness.late):
         return np.inf
     waits = timeline.waits
@@ -317,7 +320,7 @@ def _gained_until_another_wait(timeline: Timeline, hit: Hit, lateness: _Lateness
         np.concatenate(pair)
         for pair in ((own.ts, staged.launch_ts), (own.stall, staged.launch_dur), (own.tid, staged.tid))
     )
-    gained = int(copies.exposed.sum())
+    gained, copying = int(copies.exposed.sum()), Union(copies.ts, copies.end)
     for thread in np.unique(tid):
         rows = np.flatnonzero(tid == thread)
         stop = np.append(np.sort(stops.ts[stops.tid == thread]), NEVER)
@@ -326,7 +329,7 @@ def _gained_until_another_wait(timeline: Timeline, hit: Hit, lateness: _Lateness
             # In a loop, what is before the first of them is behind others that the trace lacks.
             first = slot[group[0]] == slot.min() and len(timeline.steps) > 0
             since = 0 if first else int(begin[rows[group]].min())
-            late = lateness.between(since, int(stop[slot[group[0]]]))
+            late = lateness.between(since, int(stop[slot[group[0]]]), copying)
             gained += min(late, int(stall[rows[group]].sum()))
     return gained
 
@@ -368,6 +371,8 @@ class _Lateness(msgspec.Struct, frozen=True):
 
     launched: Ints
     """When it, or one that ran before it, was launched at the latest, ns."""
+    free: Ints
+    """When the device had computed all before it, ns."""
     late: Ints
     """Nanoseconds without compute before its launch."""
     stretch: Ints
@@ -388,7 +393,7 @@ class _Lateness(msgspec.Struct, frozen=True):
         free = np.maximum.accumulate(np.append(begin, kernels.end))[:-1]
         late = np.maximum(returned - free, 0)
         stretch = np.cumsum(np.diff(late > 0, prepend=False))
-        return cls(np.maximum.accumulate(returned), late, stretch, _sums(stretch, late), _lost_much(timeline))
+        return cls(np.maximum.accumulate(returned), free, late, stretch, _sums(stretch, late), _lost_much(timeline))
 
     def after(self, end: Ints, stall: Ints) -> int:
         """Nanoseconds that are late behind waits with some ends, and for no longer than they blocked. A kernel that is
@@ -400,10 +405,11 @@ class _Lateness(msgspec.Struct, frozen=True):
         stretches, group = np.unique(self.stretch[kernel[behind]], return_inverse=True)
         return int(np.minimum(self.in_stretch[stretches], _sums(group, stall[behind])).sum())
 
-    def between(self, begin: int, end: int) -> int:
-        """Nanoseconds that are late before what is launched between two times."""
-        first, last = np.searchsorted(self.launched, (begin, end))
-        return int(self.late[first:last].sum())
+    def between(self, begin: int, end: int, but: Union = NO_TIME) -> int:
+        """Nanoseconds that are late before what is launched between two times, ``but`` for some times."""
+        rows = slice(*np.searchsorted(self.launched, (begin, end)))
+        free, late = self.free[rows], self.late[rows]
+        return int(late.sum() - but.within(free, free + late).sum())
 
 
 def _sums(group: Ints, values: Ints) -> Ints:

@@ -73,6 +73,8 @@ class Prepared(msgspec.Struct, frozen=True):
     or is unknown."""
     computed_ms: float = 0.0
     """Milliseconds a step that the device computes, which no less work of the host takes away."""
+    host_ms: float = 0.0
+    """Milliseconds from the host's first op or call to its last in a trace without steps; 0 where it has steps."""
     untried: tuple[str | None, ...] = ()
     """For each finding, why nothing is tried, where the trace shows that nothing can be gained."""
     causes: tuple[Question, ...] = ()
@@ -169,6 +171,7 @@ def prepare(
         whole_limit_ms=find_whole_limit(timeline) if len(timeline.calls) else None,
         left_ms=find_left(timeline),
         computed_ms=find_computed(timeline),
+        host_ms=_host_ms(timeline),
         untried=untried,
         causes=causes,
         program=compiled,
@@ -184,6 +187,13 @@ def prepare(
         come_back=tuple(comes_back(timeline, hit) for hit in hits),
         causes_come_back=tuple(cause_comes_back(timeline, cause.cause) for cause in named),
     )
+
+
+def _host_ms(timeline: Timeline) -> float:
+    tables = [table for table in (timeline.calls, timeline.ops) if len(table)]
+    if len(timeline.steps) or not tables:
+        return 0.0
+    return float(max(table.end.max() for table in tables) - min(table.ts.min() for table in tables)) * 1e-6
 
 
 def _lowered(timeline: Timeline, finding: Finding) -> Finding:

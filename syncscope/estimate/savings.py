@@ -144,7 +144,7 @@ def _answer_findings(
     for finding, question, at_most, why, shown_ms in every:
         found = deny_saving(finding, why)
         if question:
-            found = give_saving(finding, *next(answers), at_most, fit, step_ms, shown_ms)
+            found = give_saving(finding, *next(answers), at_most, fit, step_ms, shown_ms, prepared.host_ms)
         yield give_causes(found, causes, fit, step_ms, max(step_ms - prepared.computed_ms, 0.0))
 
 

@@ -28,12 +28,6 @@ def share_of_cause(cause: str, info: TraceInfo) -> float:
     return info.overlap.idle_by_cause.get(cause, 0.0) / whole if info.overlap and whole else 0.0
 
 
-def share_before_work(info: TraceInfo) -> float:
-    """Which share of a trace without steps, as it was replayed, is over before the device has work."""
-    whole, replayed = find_whole(info), info.replay.step_ms if info.replay else None
-    return 1 - whole / replayed if whole and replayed and replayed > whole and not info.steps.count else 0.0
-
-
 def share_of_compute(info: TraceInfo) -> float | None:
     """For which share the device computes; of the step without the profiler where that was timed, which makes the host
     slower, and not the device."""
@@ -41,5 +35,4 @@ def share_of_compute(info: TraceInfo) -> float | None:
     if info.overlap is None or not whole:
         return None
     bare = info.steps.bare_ms if info.steps.count else None
-    share = min(info.overlap.compute_ms / (whole if bare is None else min(bare, whole)), 1.0)
-    return share * (1 - share_before_work(info))
+    return min(info.overlap.compute_ms / (whole if bare is None else min(bare, whole)), 1.0)

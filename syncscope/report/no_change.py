@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from syncscope.report.device_time import find_whole, share_before_work, share_of_cause, share_of_compute, share_of_idle
+from syncscope.report.device_time import find_whole, share_of_cause, share_of_compute, share_of_idle
 from syncscope.report.finding_phrases import shorten_expression
 from syncscope.report.first_change import MOST_SIGNS, describe_change, shorten_fix
 from syncscope.report.numbers import count, percent
@@ -53,8 +53,6 @@ def explain_no_change(found: Sequence[Finding], report: Report, trace: int, *, a
     of = "it" if found else f"the {whole}"
     though = f", though the device is idle for {percent(idle, 1.0)} of {of}" if idle >= IDLE else ""
     though += _what_to_do(found, info) if idle >= MOSTLY else ""
-    if not though and (before := share_before_work(info)) >= IDLE:
-        though = f", though {percent(before, 1.0)} of the {whole} is over before the device's first work"
     some = f"; {count(len(unseen), 'rule')} could not be checked" if unseen else ""
     return f"{none}{though}{some}"
 

@@ -58,6 +58,7 @@ def describe(timeline: Timeline) -> TraceInfo:
                     *_tell_sharing(timeline),
                     *_ahead(timeline),
                     *_before_first_work(timeline),
+                    *_behind_last_work(timeline),
                     *notes,
                 )
             )
@@ -224,6 +225,21 @@ def _before_first_work(timeline: Timeline) -> tuple[str, ...]:
     return (
         f"nothing is said of the {milliseconds(before * 1e-6)} before the device's first work{part}: where they come "
         "back, mark the steps (prof.step())",
+    )
+
+
+def _behind_last_work(timeline: Timeline) -> tuple[str, ...]:
+    """The same of what the host did behind the device's last work, as ops show it: a last call is the profiler's own
+    wait."""
+    if timeline.span is None or timeline.device is None or len(timeline.steps) or not len(timeline.ops):
+        return ()
+    first, last = timeline.span
+    behind = int(timeline.ops.end.max()) - last
+    if behind < max(last - first, LEAST_BEFORE):
+        return ()
+    return (
+        f"nothing is said of the {milliseconds(behind * 1e-6)} behind the device's last work: where they come back, "
+        "mark the steps (prof.step())",
     )
 
 

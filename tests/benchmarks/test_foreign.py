@@ -82,6 +82,15 @@ def test_a_finding_is_held_against_the_judgement_that_says_the_most_of_it(report
     assert [verdict.wrong for verdict in judge(case(free, wrong), report)] == [(), ("missed",)]
 
 
+def test_a_finding_is_held_against_the_judgement_whose_amount_is_the_closest(report: Report) -> None:
+    (finding,) = report.findings
+    most = 2 * (finding.saving_high_ms_per_step or 0.0)  # of two steps
+    assert most > 0
+    wide, close = (msgspec.structs.replace(RIGHT, gains_at_most_ms=ms) for ms in (10 * most, most))
+    needless = msgspec.structs.replace(wide, severity=(*wide.severity, "absent"))
+    assert [verdict.wrong for verdict in judge(case(needless, close), report)] == [()]
+
+
 def test_a_finding_that_nobody_judged_is_named(report: Report) -> None:
     (verdict,) = judge(case(), report)
     assert verdict.wrong == ("not judged",)

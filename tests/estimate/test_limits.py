@@ -125,6 +125,17 @@ def test_what_the_host_is_ahead_it_loses_in_the_next_wait_that_is_not_the_findin
     assert limit(builder, "SYN102").ms == pytest.approx(gained, abs=0.05)
 
 
+def test_a_copy_and_the_wait_behind_it_gain_the_time_that_the_copy_takes_once() -> None:
+    # The first wait is for work of before the trace; of 700 us until the next kernel the second copy takes 600.
+    builder = TraceBuilder().op("aten::copy_", 0, 3050)
+    builder.copy("HtoD", call=(10, 5), runs=(3000, 1), memory="pageable", bytes=1024).stream_sync(20, 3000)
+    builder.launch("gemm", call=(3060, 5), runs=(3070, 430)).op("aten::copy_", 3495, 665)
+    builder.copy("HtoD", call=(3500, 620), runs=(3510, 600), memory="pageable", bytes=6_000_000)
+    builder.stream_sync(4125, 10).launch("next", call=(4195, 5), runs=(4200, 400)).device_sync(4210, 395)
+    builder.launch("last", call=(4700, 5), runs=(4710, 500))
+    assert limit(builder, "SYN101").ms == pytest.approx((3065 - 3001 + 4200 - 3500 + 1) / MS, abs=0.01)
+
+
 def test_a_wait_gains_nothing_of_what_is_idle_before_it() -> None:
     builder = TraceBuilder().launch("a", call=(0, 5), runs=(10, 20)).launch("b", call=(3000, 5), runs=(3010, 2000))
     builder.device_sync(3100, 1912).launch("c", call=(5100, 5), runs=(5110, 500))
@@ -365,3 +376,24 @@ def test_no_change_saves_what_the_busiest_stream_computes(monkeypatch: pytest.Mo
 
 def test_what_the_device_computes_is_all_of_it_where_one_kernel_follows_the_other() -> None:
     assert find_computed(Timeline(reading().trace())) == pytest.approx((900 + 500) / MS)
+
+
+def test_a_trace_without_steps_is_replayed_from_the_device_s_first_work_on() -> None:
+    # 100 ms of waiting for work of before the trace, then 10 ms; behind the last kernel the host waits for 20 ms more.
+    builder = TraceBuilder().op("aten::copy_", 0, 100_010)
+    builder.copy("HtoD", call=(10, 5), runs=(100_000, 1), memory="pageable", bytes=1024).stream_sync(20, 99_986)
+    builder.launch("gemm", call=(100_020, 5), runs=(100_030, 9_970)).device_sync(100_040, 29_960)
+    timeline = Timeline(builder.trace())
+    replayed = estimate_savings(prepare(timeline, rules.find(timeline)[0])).replay
+    assert replayed is not None and replayed.step_ms == pytest.approx(10, abs=0.02)
+    (copied,) = estimated(builder, "SYN101")
+    assert copied.stall_ms == pytest.approx(16 / MS)
+    (copied,) = estimated(builder.step(0, 130_000), "SYN101")
+    assert copied.stall_ms_per_step == pytest.approx(99_996 / MS)
+
+
+def test_a_read_that_is_little_of_what_the_host_does_is_no_error() -> None:
+    (alone,) = estimated(reading(), "SYN102")
+    (beside,) = estimated(reading().op("aten::expand", 2000, 98_000), "SYN102")
+    assert (alone.severity, beside.severity) == ("error", "warning")
+    assert alone.likely_saving_ms_per_step == beside.likely_saving_ms_per_step is not None

@@ -213,18 +213,6 @@ def test_launches_whose_cost_another_process_hides_come_before_another_recording
         assert lines(shown, line, overlap=unseen)["first"].startswith("train.py:42")
 
 
-def test_a_trace_that_begins_long_before_the_device_s_work_says_so() -> None:
-    overlap, known = sample.trace_info().overlap, sample.trace_info().replay
-    assert overlap is not None and known is not None
-    busy = msgspec.structs.replace(overlap, device_busy_ms=6.0, compute_ms=6.0, idle_ms=0.0)
-    short, long = (msgspec.structs.replace(known, step_ms=step_ms) for step_ms in (6.0, 10.0))
-    first = lines(overlap=busy, steps=WITHOUT_STEPS, replay=short)["first"]
-    assert first.startswith("look at the kernels: the device computes for 100 % of the time")
-    first = lines(overlap=busy, steps=WITHOUT_STEPS, replay=long)["first"]
-    said = "nothing was found, though 40 % of the time is over before the device's first work"
-    assert first == f"{said}; 1 rule could not be checked"
-
-
 def test_nothing_leads_to_the_kernels_where_waits_could_not_be_seen() -> None:
     overlap = sample.trace_info().overlap
     assert overlap is not None

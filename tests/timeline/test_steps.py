@@ -198,6 +198,14 @@ def test_what_the_host_did_before_the_first_work_is_told_where_no_step_holds_it(
     ] == ([(True, True)] if told else [])
 
 
+@pytest.mark.parametrize(("takes", "told"), [(20_000, True), (5_000, False)])
+def test_what_the_host_did_behind_the_last_work_is_told_where_no_step_holds_it(takes: float, told: bool) -> None:
+    builder = TraceBuilder().launch("k", call=(0, 5), runs=(10, 20)).op("aten::expand", 30, takes)
+    said = "nothing is said of the 20 ms behind the device's last work: where they come back, mark the steps"
+    assert Timeline(builder.trace()).info().warnings == ((f"{said} (prof.step())",) if told else ())
+    assert Timeline(builder.step(0, 30_000).trace()).info().warnings == ()
+
+
 @pytest.mark.parametrize(("waits", "told"), [(18_000, True), (7_000, False)])
 def test_a_wait_for_what_was_launched_before_the_trace_is_told_however_long_the_device_works_then(
     waits: float, told: bool

@@ -164,13 +164,23 @@ class Group(msgspec.Struct, frozen=True):
             stall_ms_per_step=self.per_step("stall"),
             exposed_ms_per_step=self.per_step("exposed"),
             saving_null_why=SAVING_NULL_WHY,
-            stall_ms=None if stall is None else to_ms(stall),
+            stall_ms=None if stall is None else to_ms(stall - self._for_earlier_work()),
             exposed_ms=None if exposed is None else to_ms(exposed),
             first_ns=int(rows.ts.min()),
             message=message + self._elsewhere(),
             fix=fix,
             fingerprint=fingerprint(code, *key_of(place, self.ops)),
         )
+
+    def _for_earlier_work(self) -> int:
+        """Nanoseconds for which a trace without steps begins with waits for work that it lacks: no part of the time
+        that shares are of."""
+        span, rows = self.timeline.span, self.inside
+        if self.steps or span is None:
+            return 0
+        waits = self.timeline.waits.take(rows.wait[(rows.stall >= 0) & (rows.wait >= 0)])
+        before = span[0] - waits.ts
+        return int(before[(before > 0) & (waits.end > span[0])].sum())
 
     def _elsewhere(self) -> str:
         many = len(different(self.outside.unit))
