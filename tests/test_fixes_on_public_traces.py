@@ -61,7 +61,7 @@ ROWS = (
     # The all-reduces of tensor parallelism, by kernels of symmetric memory.
     Row("TraceLens__b200__", "OVL302", "allreduce", 73, "warning", "split the model over fewer", "one-shot"),
     # Events that had happened: 3.3 µs each of 24, and 2.2 µs.
-    Row(f"{HTA}nccl_parser", "SYN105", "it had happened", 24, "note", "Wait for the event just before"),
+    Row(f"{HTA}nccl_parser", "SYN105", "it had happened", 24, "note", "DistributedDataParallel waits for the events"),
     Row("TraceLens__vllm", "SYN105", "it had happened", 1, "note", "Wait for", at="synchronize_input_prep"),
     # One that had not: the host waits for 34 µs.
     Row(f"{HTA}cuda_event_sync", "SYN105", "wait for an event", 1, None, "Wait for the event just before"),
