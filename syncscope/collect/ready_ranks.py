@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from syncscope.collect.relatives import several_ranks
+from syncscope.collect.relatives import lives, several_ranks
 
 PATIENCE_S = 1.0
 """Seconds that a rank waits for the others: they may have other phases, or be on other machines."""
@@ -24,7 +24,7 @@ IN_TRAINING_S = 4.0
 AHEAD = 8
 """Steps from the last that was ready until all go on: the host of one rank may be some steps ahead of another's."""
 
-_NAME = re.compile(r"\.syncscope-\w+-(?P<pid>\d+)\.(?P<what>[\w.]+)@(?P<step>\d+)")
+_NAME = re.compile(r"\.syncscope-\w+-(?P<pid>\d+)\.[\w.]+@(?P<step>\d+)")
 
 
 class ReadyRanks:
@@ -52,8 +52,9 @@ class ReadyRanks:
         here = ranks_here(self._torch)
         if self._mine is None or here is None or time.monotonic() > self._until:
             return -1
-        names = (_NAME.fullmatch(path.name) for path in self._folder.glob(f".syncscope-{self._run}-*@*"))
-        steps = {found["pid"]: int(found["step"]) for found in names if found is not None and found["what"] == what}
+        names = (_NAME.fullmatch(path.name) for path in self._folder.glob(f".syncscope-{self._run}-*.{what}@*"))
+        ready = {int(found["pid"]): int(found["step"]) for found in names if found is not None}
+        steps = {pid: step for pid, step in ready.items() if lives(pid)}  # a launcher may use its id again
         return max(steps.values()) + AHEAD if len(steps) >= here else None
 
     def leave(self) -> None:

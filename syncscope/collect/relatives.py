@@ -36,6 +36,25 @@ def is_of_this_run(pid: int, variables: Sequence[str] = ()) -> bool:
     return known.issuperset(RENDEZVOUS) or not known.isdisjoint(variables)
 
 
+def lives(process: int) -> bool:
+    """Whether there is a process with this id on this machine, as far as can be told."""
+    if os.name == "nt":  # where os.kill sends a signal in any case
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # it is another user's
+        return True
+    try:
+        state = (
+            Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[0]
+        )
+    except (OSError, IndexError):  # not Linux
+        return True
+    return state not in "ZX"  # it ended, and its parent has not asked how
+
+
 def count_children() -> int:
     """How many processes this one has begun that still run, with those that they began; 0 where Linux does not say."""
     me = os.getpid()

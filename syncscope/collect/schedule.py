@@ -23,7 +23,7 @@ from syncscope.collect.phases.places import function_of
 from syncscope.collect.phases.signals import Signals
 from syncscope.collect.plan import Plan
 from syncscope.collect.profiler import KinetoWindow
-from syncscope.collect.ready_ranks import ReadyRanks
+from syncscope.collect.ready_ranks import IN_TRAINING_S, PATIENCE_S, ReadyRanks
 from syncscope.collect.recorded import Census, NoCensus, Recorded
 from syncscope.collect.relatives import several_ranks
 from syncscope.collect.sites.stacks import Stacks
@@ -239,8 +239,8 @@ class Schedule:
         return Windows(
             plan, *self._parts, self._finished(phase.number), sync=self._sync,
             census=census_of(self._counter(), phase), signals=self._signals(), clocks=self._clocks,
-            compilations=self._compilations, ready_ranks=self._ready_ranks,
-            name=f"{phase.kind}{made}",
+            compilations=self._compilations, ready_ranks=self._ready_ranks, name=f"{phase.kind}{made}",
+            patience_s=IN_TRAINING_S if phase.kind == "train" else PATIENCE_S,
         )  # fmt: skip
 
     def _finished(self, number: int) -> Callable[[Windows], None]:

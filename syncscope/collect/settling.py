@@ -75,9 +75,7 @@ def has_long_step(recorded: Recorded, boundaries_ns: Sequence[int]) -> bool:
     """
     bare, usual = recorded.bare, recorded.usual_step_ns
     lengths = [end - begin for begin, end in itertools.pairwise(boundaries_ns)]
-    if bare is None or not lengths or (bare.loader is not None and not bare.loader.ready):
-        return False
-    if bare.drain_ns is None or bare.drain_ns > usual:
+    if bare is None or not usual or not lengths or bare.waits_for_loader or bare.runs_ahead:
         return False
     long_ones = sum(length > LONG * usual for length in bare.steps_ns)
     longest, others = max(lengths), max(usual, statistics.median(lengths))

@@ -25,7 +25,7 @@ from syncscope.collect.hazards.window import HazardWindow
 from syncscope.collect.phases.signals import Signals
 from syncscope.collect.plan import Plan
 from syncscope.collect.profiler import KinetoWindow
-from syncscope.collect.ready_ranks import IN_TRAINING_S, PATIENCE_S, ReadyRanks
+from syncscope.collect.ready_ranks import PATIENCE_S, ReadyRanks
 from syncscope.collect.recorded import Census, NoCensus, Recorded, Window
 from syncscope.collect.relatives import several_ranks
 from syncscope.collect.settling import LONG, Steps, go_on_together, has_long_step, pass_settling_steps
@@ -75,6 +75,7 @@ class Windows:
         compilations: Callable[[], int] = lambda: 0,
         ready_ranks: ReadyRanks | None = None,
         name: str = "",
+        patience_s: float = PATIENCE_S,
     ) -> None:
         self.plan = plan
         self.recorded = Recorded()
@@ -92,6 +93,8 @@ class Windows:
         """One of the recorded steps was far longer than the others."""
         self._ready_ranks = ready_ranks
         self._name = name
+        self._patience_s = patience_s
+        """For how long other ranks are awaited."""
         self._gathered = 0
         self._host = HostMoments(torch, stacks, signals)
         self._spans: dict[str, tuple[int, int]] = {}
@@ -303,9 +306,8 @@ class Windows:
             self._gathered += 1
             what = f"{self._name}.{self._gathered}"
             yield from go_on_together(
-                self._ready_ranks, what, lambda: self._count, self.recorded.usual_step_ns,
-                IN_TRAINING_S if self._name.startswith("train") else PATIENCE_S,
-            )  # fmt: skip
+                self._ready_ranks, what, lambda: self._count, self.recorded.usual_step_ns, self._patience_s
+            )
 
     def _record(self, name: str, steps: int, *, cpu: bool, last: bool = True) -> Steps:
         """Record ``steps`` steps as ``recorded.<name>``, after some that warm up the profiler and hooks."""

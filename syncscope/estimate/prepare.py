@@ -42,7 +42,7 @@ from syncscope.schema.findings import Finding
 from syncscope.schema.recording import Bare
 from syncscope.schema.report import Replay
 from syncscope.timeline import Timeline
-from syncscope.timeline.bare import bare_step_ns, runs_ahead
+from syncscope.timeline.bare import bare_step_ns
 from syncscope.trace.columns import Columns
 
 NO_STEPS = "the trace has no steps, and is too long to count as one: call prof.step() at the end of each step"
@@ -214,7 +214,7 @@ def _lowered(timeline: Timeline, finding: Finding) -> Finding:
 
 def _steady_ms(bare: Bare | None) -> float | None:
     """Where the host keeps pace with the device, what a step takes; else the whole window is looked at."""
-    if bare is None or not bare.steps_ns or runs_ahead(bare):
+    if bare is None or not bare.steps_ns or bare.runs_ahead:
         return None
     step_ns = bare_step_ns(bare)
     return None if step_ns is None else step_ns * 1e-6

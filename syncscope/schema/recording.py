@@ -147,6 +147,18 @@ class Bare(msgspec.Struct, frozen=True, kw_only=True):
     stamps: tuple[BareStamp, ...] = ()
     loader: RecordedLoader | None = None
 
+    @property
+    def runs_ahead(self) -> bool:
+        """Whether the host may have run ahead of the device, so that only the mean of its steps is a step's length. Of
+        one step or more."""
+        ordered, middle = sorted(self.steps_ns), len(self.steps_ns) // 2
+        return self.drain_ns is None or self.drain_ns > (ordered[middle] + ordered[~middle]) / 2
+
+    @property
+    def waits_for_loader(self) -> bool:
+        """Whether the loader sets the pace. Its workers end batches in bursts: a short step follows a long one."""
+        return self.loader is not None and bool(self.loader.interval_ns) and not self.loader.ready
+
 
 class GpuWindow(msgspec.Struct, frozen=True, kw_only=True):
     """What NVML said of the GPU in the stretch around the steps of one window, other programs on it included. What it

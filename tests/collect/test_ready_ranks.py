@@ -73,6 +73,13 @@ def test_what_a_rank_was_ready_for_is_gone_when_it_is_ready_for_another(tmp_path
     assert not list(tmp_path.iterdir())
 
 
+def test_a_rank_of_an_earlier_launch_that_was_killed_is_not_ready(tmp_path: Path) -> None:
+    ready = ReadyRanks(torch(), tmp_path, "r1")
+    ready.come("train2.1", 40)
+    another_is_ready(tmp_path, "train2.1@48", pid=2**22 + 1)
+    assert ready.first_step("train2.1") is None
+
+
 def test_ranks_that_do_not_come_are_not_awaited_for_long(tmp_path: Path) -> None:
     ready = ReadyRanks(torch(), tmp_path, "r1")
     ready.come("train2.1", 40, -1.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from syncscope.schema.recording import Bare, RecordedLoader
-from syncscope.timeline.bare import bare_step_ns, runs_ahead
+from syncscope.timeline.bare import bare_step_ns
 
 
 def test_where_the_host_keeps_pace_it_is_the_median() -> None:
@@ -14,7 +14,7 @@ def test_where_the_host_keeps_pace_it_is_the_median() -> None:
 
 def test_where_the_host_runs_ahead_it_is_the_mean() -> None:
     ahead = Bare(steps_ns=(2, 2, 2, 34), drain_ns=30)
-    assert runs_ahead(ahead) and bare_step_ns(ahead) == 10
+    assert ahead.runs_ahead and bare_step_ns(ahead) == 10
 
 
 def test_behind_a_loader_that_works_in_bursts_it_is_the_mean() -> None:

@@ -13,10 +13,11 @@ import sys
 from dataclasses import replace
 
 from syncscope.collect.annotations import begin, end, forget_all
-from syncscope.collect.children.presence import lives, sign_in, sign_out
+from syncscope.collect.children.presence import sign_in, sign_out
 from syncscope.collect.children.request import Request
 from syncscope.collect.collector import Collector
 from syncscope.collect.naming import how_it_was_started, rank_in_environment
+from syncscope.collect.relatives import lives
 
 _recorded: tuple[int, Collector | None] | None = None
 """The process that is or was recorded, and by what until it is over. A forked process has that of its parent."""

@@ -8,6 +8,8 @@ import re
 import time
 from pathlib import Path
 
+from syncscope.collect.relatives import lives
+
 _SIGN = re.compile(r"\.syncscope-(?P<run>\w+)-(?P<pid>\d+)(?P<ready>\.[\w.]+@\d+)?")
 """``ready`` is in the names of those that say what a rank is ready for."""
 
@@ -49,25 +51,6 @@ def still_recorded(folder: Path, run: str) -> set[int]:
             with contextlib.suppress(OSError):
                 path.unlink(missing_ok=True)
     return left
-
-
-def lives(process: int) -> bool:
-    """Whether there is a process with this id on this machine, as far as can be told."""
-    if os.name == "nt":  # where os.kill sends a signal in any case
-        return True
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:  # it is another user's
-        return True
-    try:
-        state = (
-            Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[0]
-        )
-    except (OSError, IndexError):  # not Linux
-        return True
-    return state not in "ZX"  # it ended, and its parent has not asked how
 
 
 def _sign(folder: Path, run: str) -> Path:

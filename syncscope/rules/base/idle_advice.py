@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from syncscope.advice import INFERENCE, UNCACHED, Advice
+from syncscope.advice import COPY_TO_DEVICE, INFERENCE, UNCACHED, Advice
 from syncscope.rules.base.host_math import COMPUTES_ON_CPU, DRAWS_ON_CPU
 from syncscope.rules.base.idle_circumstances import (
     ALONE,
@@ -212,14 +212,8 @@ ADVICE = (
         "Copy from pinned memory (DataLoader(pin_memory=True), or a buffer pinned once) with non_blocking=True: the "
         "host prepares a copy there. What it converts for that is best converted in the loader's workers, or on the "
         "device.",
-        before="""
-        loader = DataLoader(data, num_workers=8)
-        x = batch.to('cuda')
-        """,
-        after="""
-        loader = DataLoader(data, num_workers=8, pin_memory=True)
-        x = batch.to('cuda', non_blocking=True)
-        """,
+        before=COPY_TO_DEVICE.before,
+        after=COPY_TO_DEVICE.after,
     ),
     Advice(
         f"{MADE_ON_HOST} host work",

@@ -90,8 +90,9 @@ def name_inference(timeline: Timeline, kind: PhaseKind | None) -> list[str]:
 def recorded_kind(timeline: Timeline) -> PhaseKind | None:
     """The kind of the phase that was recorded, where the run was counted."""
     recording = timeline.trace.recording
-    phases = recording.run.phases if recording is not None and recording.run is not None else ()
-    return next((phase.kind for phase in phases if recording is not None and phase.name == recording.phase), None)
+    if recording is None or recording.run is None:
+        return None
+    return next((phase.kind for phase in recording.run.phases if phase.name == recording.phase), None)
 
 
 def waits_for_compiled(timeline: Timeline) -> bool:
