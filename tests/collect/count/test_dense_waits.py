@@ -6,6 +6,7 @@ import math
 import os
 import random
 import statistics
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -401,33 +402,36 @@ def test_steps_of_very_different_lengths_do_not_make_counting_look_dear(seed: in
     assert statistics.mean(dearest) < 1.7 * usual
 
 
+def draw_for_long(seed: int, length: Callable[[int, random.Random], float], cost: float, shown: float) -> float:
+    """One step in how many is counted of 3,000, each of a ``length`` by its number. Counting one is said to take
+    ``cost`` ns, of which ``shown`` are in its length."""
+    draw, steps, counted = random.Random(seed), 0, 0
+    sampling = Sampling(Draw(draw.random), always=False)
+    while steps < 3_000:
+        left, on = sampling.left, sampling.on
+        took = sum(length(steps, draw) for _ in range(left)) + shown * left * on
+        steps, counted = steps + left, counted + left * on
+        sampling.next_block(left, took, cost * left * on, 1e3, prices=PRICES, outs=0)
+    return steps / counted
+
+
 def test_a_host_that_gets_slower_and_faster_does_not_make_counting_look_dear() -> None:
     """Steps take 50 to 150 ms in turn, over some minutes each."""
-    drawn = []
-    for seed in range(10):
-        draw, steps, counted = random.Random(seed), 0, 0
-        sampling = Sampling(Draw(draw.random), always=False)
-        while steps < 3_000:
-            usual = 100e6 * (1 + math.sin(steps / 100) / 2)
-            length = sum(usual * max(draw.gauss(1, 0.15), 0.4) for _ in range(sampling.left))
-            cost = 8e5 * sampling.left * sampling.on
-            steps, counted = steps + sampling.left, counted + sampling.left * sampling.on
-            sampling.next_block(sampling.left, length + cost, cost, 1e3, prices=PRICES, outs=0)
-        drawn.append(steps / counted)
+
+    def length(number: int, draw: random.Random) -> float:
+        return 100e6 * (1 + math.sin(number / 100) / 2) * max(draw.gauss(1, 0.15), 0.4)
+
+    drawn = [draw_for_long(seed, length, cost=8e5, shown=8e5) for seed in range(10)]
     assert statistics.mean(drawn) < 1.2 * (8e5 + PRICES.switch) / (0.003 * 100e6)
 
 
 def test_steps_that_differ_are_drawn_as_often_as_their_prices_allow() -> None:
     """A cost that is believed by chance would make runs so few that long nothing tells better."""
-    drawn = []
-    for seed in range(10):
-        draw, steps, counted = random.Random(seed), 0, 0
-        sampling = Sampling(Draw(draw.random), always=False)
-        while steps < 3_000:
-            length = sum(max(draw.gauss(100e6, 25e6), 40e6) for _ in range(sampling.left))
-            steps, counted = steps + sampling.left, counted + sampling.left * sampling.on
-            sampling.next_block(sampling.left, length, 6e5 * sampling.on, 1e3, prices=PRICES, outs=0)
-        drawn.append(steps / counted)
+
+    def length(number: int, draw: random.Random) -> float:
+        return max(draw.gauss(100e6, 25e6), 40e6)
+
+    drawn = [draw_for_long(seed, length, cost=6e5, shown=0.0) for seed in range(10)]
     assert statistics.mean(drawn) < 1.1 * (6e5 + PRICES.switch) / (0.003 * 100e6)
 
 
