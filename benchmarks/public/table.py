@@ -396,7 +396,7 @@ PROGRAMS = (
             "start.py run_longExp.py --is_training 1 --root_path {data}/ett --data_path ETTh1.csv --model PatchTST"
             " --model_id ETTh1_336_96 --data ETTh1 --features M --seq_len 336 --pred_len 96 --enc_in 7 --e_layers 3"
             " --n_heads 4 --d_model 16 --d_ff 128 --dropout 0.3 --fc_dropout 0.3 --head_dropout 0 --patch_len 16"
-            " --stride 8 --des Exp --train_epochs 10 --itr 1 --batch_size 128 --num_workers 4 --use_amp",
+            " --stride 8 --des Exp --train_epochs 4 --itr 1 --batch_size 128 --num_workers 4 --use_amp",
             folder="PatchTST_supervised",
             environment={"PYTHONPATH": "PatchTST_supervised"},
             data={"PatchTST_supervised/start.py": "nested_starts/old_infinity.py"}),
@@ -681,7 +681,7 @@ PROGRAMS = (
             "train.py --config {data}/episodes/config.yaml", data={"materials/mini-imagenet": "episodes"}),
     Program("maml-omniglot", "meta-learning: counts read after each inner step; 1000 adaptations in the training",
             "dragen1860/MAML-Pytorch",
-            "start.py omniglot_train.py --epoch 501 --task_num 4 --update_step 3 --update_step_test 3",
+            "start.py omniglot_train.py --epoch 301 --task_num 4 --update_step 3 --update_step_test 3",
             environment={"PYTHONPATH": "."},
             data={"start.py": "nested_starts/old_integers.py", "omniglot": "alphabets"}),
     Program("crnn", "words in pictures: eight batches without an optimizer, a beam search on the CPU after each",
@@ -961,7 +961,7 @@ PROGRAMS = (
                                 "gym/data/hopper-medium-v2.pkl": "hopper/records.pkl"}),
     Program("rainbow", "a game played picture by picture, every fourth step trains; two games and 100 states to test",
             "Kaixhin/Rainbow",
-            "main.py --T-max 6000 --learn-start 400 --memory-capacity 10000 --evaluation-interval 2000"
+            "main.py --T-max 4000 --learn-start 400 --memory-capacity 10000 --evaluation-interval 2000"
             " --evaluation-episodes 2 --evaluation-size 100 --target-update 500",
             data={"atari_py.py": "arcade/atari_py.py"}),
     # Graphs

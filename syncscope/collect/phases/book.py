@@ -14,6 +14,7 @@ from syncscope.collect.phases.loops import Loop
 from syncscope.collect.phases.nests import Nest
 from syncscope.collect.phases.phase import IN_OTHER_TURNS, Phase, StepPlace
 from syncscope.collect.phases.places import name_phases, show_place
+from syncscope.collect.phases.quiet_places import QuietPlaces
 from syncscope.schema.counting import CountedSource, PhaseKind
 
 MAX_PHASES = 64
@@ -42,9 +43,6 @@ MOST_UNHEARD = 1024
 CALLS_A_STEP = 4
 """More calls of modules than this in a step are told, in part, where the program tells its steps, or they are so short
 that following them takes much."""
-
-QUIET = 32
-"""One in so many calls in training is told where an optimiser tells the steps: it may be in another loop."""
 
 ACQUAINTED = 16
 """The first steps of a phase are all heard."""
@@ -91,6 +89,8 @@ class PhaseBook:
         """The decision that held for the latest event of each kind."""
         self._now = self._clock()
         self.expected = Expected(clock)
+        self.quiet_places = QuietPlaces()
+        """Where calls of modules need not be told, until a step or another phase is."""
         self.followed_ns = 0.0
         """What following took so far, as the steps tell that were timed, without what the listener did."""
         self._listener_ns = 0
@@ -117,6 +117,7 @@ class PhaseBook:
         if expected.most != expected.left:
             self.hear()
         expected.tell_all()
+        self.quiet_places.clear()
 
     def begin_event(self) -> int:
         """Somebody is about to tell of an event. Returns the time, for ``end_event``."""

@@ -60,6 +60,9 @@ class PhaseChoice(PhaseBook):
         """Evaluations without a loop, by the function."""
         self._trained_at: set[tuple[CodeType, int] | None] = set()
         """Where modules in training were called."""
+        self._learning: set[Loop] = set()
+        """Loops inside of a training's in which modules in training were called: what else is called there is part of
+        it."""
         self._rollouts: dict[Loop, Phase] = {}
         """Rollouts in a loop around that of a training, by the loop."""
         self._rolls: tuple[int, dict[tuple[CodeType, int], int]] = (0, {})
@@ -81,7 +84,15 @@ class PhaseChoice(PhaseBook):
             return self._gradients_of(event, nest)
         if event == "turn":
             return self._turn_of(nest)
-        return self._other_call(event, nest)
+        return self._train_beside(event, nest) or self._other_call(event, nest)
+
+    def _train_beside(self, event: Event, nest: Nest) -> Phase | None:
+        """The training of a call without gradients, where modules in training are called in the same loop inside of
+        its own."""
+        if event != "call" or not nest.loops:
+            return None
+        inner = nest.loops[0]
+        return self._train_around(nest) if inner in self._learning and inner not in self._by_loop else None
 
     def _train_around(self, nest: Nest) -> Phase | None:
         """The training that ``nest`` is in: one of its loops is the training's, or the innermost encloses it."""
@@ -140,6 +151,8 @@ class PhaseChoice(PhaseBook):
         if len(self._trained_at) < MAX_LOOPS:
             self._trained_at.add(nest.inner)
         train = self._train_around(nest)
+        if train is not None and len(self._learning) < MAX_LOOPS and not train.loops.isdisjoint(nest.loops[1:]):
+            self._learning.add(nest.loops[0])
         if train is not None and not (self._batches.intersection(nest.loops[:1]) and _says_evaluation(nest, train)):
             return train
         if not nest.loops:

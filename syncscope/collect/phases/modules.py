@@ -260,7 +260,7 @@ class ModuleCalls:
             expected.passes -= 1
             if expected.owner == NOBODY:
                 self._lend("passes", min(expected.passes, expected.mask), module, loan)
-        else:
+        elif not self._tracker.quiet_places.passes(event, AROUND + 1):
             timed = False
             self._tell(sys._getframe(AROUND), module, event)
         if timed:

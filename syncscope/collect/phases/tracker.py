@@ -10,13 +10,14 @@ from types import CodeType, FrameType
 from typing import Any
 
 from syncscope.collect.paths import Paths
-from syncscope.collect.phases.book import MAX_LOOPS, QUIET, Listener
+from syncscope.collect.phases.book import MAX_LOOPS, Listener
 from syncscope.collect.phases.choice import PATIENCE, Event
 from syncscope.collect.phases.ends import LoopEnd, Over
 from syncscope.collect.phases.loops import Loop
 from syncscope.collect.phases.phase import Phase, StepPlace
 from syncscope.collect.phases.places import record
 from syncscope.collect.phases.placing import PhasePlacing
+from syncscope.collect.phases.quiet_places import QUIET
 from syncscope.schema.counting import RecordedPhase
 
 ENDS, ENDS_NS = 0.002, 1_000_000
@@ -26,6 +27,10 @@ BRIEF_NS = 100_000_000
 """A loop that turns for so long on average is left when it is over; one that is called more often, so that its times
 are taken for one, once in so long. Leaving a phase and coming back takes some 0.2 ms."""
 
+
+LONG_PATIENCE = 32 * PATIENCE
+"""Calls that are told of a training whose optimizer has made one step, before its modules' calls count as steps: the
+second one may come after a test of a thousand other models. Few of those from one place are told."""
 
 SPOKEN = 32
 """Calls of an optimizer whose steps a CUDA graph made so far, before they may be steps again."""
@@ -113,6 +118,10 @@ class PhaseTracker(PhasePlacing):
             phase.training_calls += 1
             if phase.source in ("none", "turn") and phase.training_calls < PATIENCE:
                 self._seen_before(phase, "module", module, self._step_place(phase, frame))
+                return
+            if phase.source == "none" and phase.optimised and phase.training_calls < LONG_PATIENCE:
+                if frame is not None:
+                    self.quiet_places.add(frame, event)
                 return
         if phase.by_batch:
             self._count_batch(phase)

@@ -10,7 +10,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the hooks are PyTorch's")
 
-from syncscope.collect.phases.book import QUIET  # noqa: E402
+from syncscope.collect.phases.quiet_places import QUIET  # noqa: E402
 from tests.collect.phases.following import X, learn, loader, model, sgd  # noqa: E402
 
 ZEROS = torch.zeros(3, 1)

@@ -8,7 +8,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the hooks are PyTorch's")
 
-from syncscope.collect.phases import phase  # noqa: E402
+from syncscope.collect.phases import phase, tracker  # noqa: E402
 from syncscope.collect.phases.choice import PATIENCE  # noqa: E402
 from tests.collect.phases.following import X, learn, loader, model, sgd  # noqa: E402
 
@@ -413,3 +413,49 @@ def test_a_loop_that_ends_before_its_first_call_is_an_epochs_end_again(run: Any)
                 learn(net, optimizer, x)
         assert run.here() == "epoch end"
     assert run.steps == {"train": 12}
+
+
+def test_many_calls_before_the_second_step_of_an_optimizer_are_part_of_the_first(
+    run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Other models are tried out, each with gradients and without. Few of their calls are told."""
+    told = 0
+
+    def count(tracker: Any, *event: Any) -> None:
+        nonlocal told
+        told += 1
+        called(tracker, *event)
+
+    called = run.tracker.__class__.module_called
+    monkeypatch.setattr(run.tracker.__class__, "module_called", count)
+    net = model()
+    optimizer = sgd(net)
+
+    def adapt(other: Any) -> None:
+        other(X).sum().backward()
+        with torch.no_grad():
+            other(X)
+        for _ in range(2):
+            other(X).sum().backward()
+
+    for step in range(40):
+        learn(net, optimizer)
+        if step == 0:
+            for _ in range(1_000):
+                adapt(model())
+            assert run.here() == "train" and told < 300
+    assert run.turns == ["train"]
+    assert run.steps == {"train": 40}
+
+
+def test_steps_are_calls_of_modules_where_an_optimizer_makes_one_step_alone(
+    run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tracker, "LONG_PATIENCE", PATIENCE + 8)
+    net = model()
+    optimizer = sgd(net)
+    for step in range(2_000):
+        net(X).sum().backward()
+        if step == 0:
+            optimizer.step()
+    assert run.steps["train"] > 1_000
