@@ -38,6 +38,10 @@ MOST_PHASES = 4
 SHARE = 0.05
 """Of the time since the first phase began: what a phase takes before it gets windows."""
 
+RANKS_TRAIN_NS = 1_000_000_000
+"""Of several ranks, what another phase takes before it gets windows where the program has made an optimiser and has not
+trained yet: one rank may evaluate first, and record other steps of the training than those that do not."""
+
 FREQUENT = 4
 """An end of an epoch or a checkpoint in every fourth step or more often does not interrupt a window, nor does a loop
 that begins anew as often."""
@@ -215,7 +219,13 @@ class Schedule:
             return True
         others = sum(take.phase.kind != "train" for take in self._takes.values())
         taken = sum(one.time_ns for one in self._phases() if one.kind != "start")
-        return others < MOST_PHASES and phase.time_ns >= SHARE * taken
+        return others < MOST_PHASES and phase.time_ns >= SHARE * taken and not self._awaits_training(phase)
+
+    def _awaits_training(self, phase: Phase) -> bool:
+        """Whether the training of several ranks, which may come yet, is recorded before ``phase``."""
+        if phase.time_ns >= RANKS_TRAIN_NS or any(take.phase.kind == "train" for take in self._takes.values()):
+            return False
+        return several_ranks(self._parts[0]) and self._training_may_come()
 
     def _begin(self, phase: Phase) -> _Take:
         plan = self._plan

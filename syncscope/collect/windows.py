@@ -297,17 +297,21 @@ class Windows:
 
     def _wait_for_cupti(self) -> Steps:
         """Let steps pass until the profiler of an earlier window has detached: a new one would record nothing. Several
-        ranks then go on at the same step, whichever of them was late."""
-        if not KinetoWindow.ready_at:
-            return
+        ranks then go on at the same step, whichever of them was late. The first window of a rank does not wait, and is
+        not awaited."""
+        first = not KinetoWindow.ready_at
         while time.monotonic() < KinetoWindow.ready_at:
             yield
-        if several_ranks(self._torch):
-            self._gathered += 1
-            what = f"{self._name}.{self._gathered}"
+        if not several_ranks(self._torch):
+            return
+        self._gathered += 1
+        what = f"{self._name}.{self._gathered}"
+        if not first:
             yield from go_on_together(
                 self._ready_ranks, what, lambda: self._count, self.recorded.usual_step_ns, self._patience_s
             )
+        elif self._ready_ranks is not None:
+            self._ready_ranks.come(what, self._count)
 
     def _record(self, name: str, steps: int, *, cpu: bool, last: bool = True) -> Steps:
         """Record ``steps`` steps as ``recorded.<name>``, after some that warm up the profiler and hooks."""

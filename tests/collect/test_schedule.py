@@ -356,6 +356,30 @@ def test_stop_waits_for_training(run: Callable[..., Program]) -> None:
     assert LOG == ["evaluate 2", "train 2"] and program.schedule.stopped
 
 
+@pytest.mark.parametrize(("ranks", "order"), [(1, ["evaluate 2", "train 2"]), (2, ["train 2", "evaluate 2"])])
+def test_an_early_evaluation_of_one_of_several_ranks_is_recorded_after_the_training(
+    run: Callable[..., Program], monkeypatch: pytest.MonkeyPatch, ranks: int, order: list[str]
+) -> None:
+    monkeypatch.setattr(schedule, "several_ranks", lambda torch: ranks > 1)
+    program = run(TWO, training_may_come=True)
+    evaluation, train = program.begin("evaluate"), program.begin("train")
+    program.step(evaluation, 40)
+    program.step(train, 5)
+    program.step(evaluation, 40)
+    assert order == LOG
+
+
+@pytest.mark.parametrize(("may_come", "ms"), [(True, 1_000), (False, 1)])
+def test_ranks_that_may_not_train_are_recorded_in_what_they_do(
+    run: Callable[..., Program], monkeypatch: pytest.MonkeyPatch, may_come: bool, ms: int
+) -> None:
+    monkeypatch.setattr(schedule, "several_ranks", lambda torch: True)
+    program = run(TWO, training_may_come=may_come)
+    evaluation = program.begin("evaluate", time_ns=ms * 1_000_000)
+    program.step(evaluation, 4)
+    assert LOG == ["evaluate 2"]
+
+
 def test_stop_ends_a_program_that_trains_nothing_after_a_while(
     run: Callable[..., Program], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -43,12 +43,12 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[
 def drive_at(make: Callable[[Plan], Windows], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Windows]:
     """Windows after steps of 10 ms, which are of ``after`` once the profiler is there, and then of 10 again."""
 
-    def run(plan: Plan, *after: float, clocks: Any = None) -> Windows:
+    def run(plan: Plan, *after: float, clocks: Any = None, ready_ranks: Any = None) -> Windows:
         clock, left = Clock(), list(after)
         for module in ("windows", "settling", "bare.window"):
             monkeypatch.setattr(f"syncscope.collect.{module}.time", clock)
         one = make(plan)
-        one._clocks = clocks
+        one._clocks, one._ready_ranks, one._name = clocks, ready_ranks, "train1"
         for _ in range(100):
             length = left.pop(0) if "prepare timed" in LOG and left else 10.0
             clock.now += int(length * 1e6)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from syncscope.collect import windows
 from syncscope.collect.plan import Plan
+from syncscope.collect.ready_ranks import ReadyRanks
 from syncscope.collect.settling import steps_together
 from syncscope.collect.windows import Windows
 from syncscope.schema.recording import RecordedGpu
@@ -71,6 +73,17 @@ def test_several_ranks_go_on_at_the_same_step_once_the_profiler_has_detached(
         assert one.recorded.timed is not None
         starts.append(one.recorded.timed.first_step)
     assert starts[0] == starts[1] > 16
+
+
+def test_a_rank_that_has_to_wait_for_nothing_says_that_it_has_gone_on(
+    drive_at: Callable[..., Windows], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Else another one, whose first window was one of an evaluation, would wait for it for seconds."""
+    ranks = SimpleNamespace(is_available=lambda: True, is_initialized=lambda: True, get_world_size=lambda: 2)
+    monkeypatch.setattr(Torch, "distributed", ranks, raising=False)
+    ready = ReadyRanks(SimpleNamespace(distributed=ranks), tmp_path, "r1")
+    drive_at(Plan(warmup=0, bare=6, steps=3, attribution=0), ready_ranks=ready)
+    assert [path.name.rpartition(".train")[2] for path in tmp_path.iterdir()] == ["1.1@7"]
 
 
 @pytest.mark.parametrize(("step_ms", "together"), [(0.5, 256), (2.6, 32), (60, 2), (900, 1), (0, 1)])
