@@ -287,8 +287,10 @@ class PhaseTally(Weights):
             return 0
         usual = self.time_ns / (self.phase.steps + 1)
         ended = self.phase.steps - self.block_first
-        if ended and self._at_first and self._before_ns < HARDLY_BEGUN * usual:
-            return 1  # another one that was counted is but the moment before the first step
+        before_ns = self._before_ns - (self._at_first - 1) * usual
+        left_out = self.phase.steps - self.first > self.counted_steps
+        if left_out and self._at_first and before_ns < HARDLY_BEGUN * usual:
+            return 1  # a counted one is but the moment before the first step, also where two were told at once
         return int(self.block_ns - ended * usual >= usual / 2)
 
     def choose_weight(self) -> None:

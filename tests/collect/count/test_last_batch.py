@@ -76,6 +76,28 @@ def test_the_moment_before_the_first_batch_is_no_step_though_it_was_counted(miss
         assert found.estimate == pytest.approx(30 * (4 + missed))
 
 
+def test_a_short_last_batch_lacks_where_two_were_told_at_once() -> None:
+    """The second call of a module tells that calls are steps. All but the last are followed by a wait for a loader."""
+    with running(random.Random(1).random) as run:
+        evaluate = run.enter(Phase(1, "evaluate"))
+        for number in range(21):
+            evaluate.steps += number == 1
+            if number:
+                run.step()
+            if number == 4:
+                run.counter._account.cost_ns += 2 * SECOND
+                run.counter._account.rare_ns += SECOND
+                run.counter.tally.of(evaluate).cost_ns += SECOND
+            read(run, 30, 3 * MS)
+            run.now += 600 * MS * (number < 20)
+        run.enter(Phase(2, "epoch end"))
+        run.counter.close()
+        (found,) = run.counter.waits()
+        counted = run.counter.counted_steps(evaluate)
+        assert evaluate.steps == 21 and found.steps == counted < 10
+        assert found.estimate == pytest.approx(30 * 21)
+
+
 def test_a_batch_that_was_over_before_a_window_was_counted_though_nobody_has_told_its_end() -> None:
     """What an evaluation reads at its end, it reads in its last step. A window records the training behind it."""
     with running(random.Random(1).random) as run:
