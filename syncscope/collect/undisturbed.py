@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
-from syncscope.collect.sites.sync_debug import FILTER, sync_debug_mode
+from syncscope.collect.sites.sync_debug import sync_debug_mode
 
 DEFERRED = (signal.SIGINT, signal.SIGTERM)
 
@@ -91,8 +91,9 @@ def _free_import_lock() -> None:
 
 def _put_back(filters: list[Any]) -> None:
     """Take out the filters that were added, but for ours, which may have come or gone meanwhile."""
-    kept = [entry for entry in warnings.filters if entry is FILTER]
-    kept += (entry for entry in filters if entry is not FILTER)
+    ours = {id(entry) for entry in sync_debug_mode.filters}
+    kept = [entry for entry in warnings.filters if id(entry) in ours]
+    kept += (entry for entry in filters if id(entry) not in ours)
     if kept != warnings.filters:  # Python shows again what it shows only once, when it is told of a change
         warnings.filters[:] = kept  # type: ignore[index]
         warnings._filters_mutated()  # type: ignore[attr-defined]

@@ -176,9 +176,11 @@ class PhasePlacing(PhaseChoice):
         while frame is not None:
             if id(frame) == ident:
                 lasti, code = frame.f_lasti, frame.f_code
-                mine = [loop for loop in phase.loops if loop.code is code]  # none: a later frame with the same number
                 owns_rest = phase.owns_function and phase.source != "turn"
-                return bool(mine) and (owns_rest or any(loop.holds(lasti) for loop in mine))
+                for loop in phase.loops:  # noqa: SIM110 each wait asks, and a generator is a call more
+                    if loop.code is code and (owns_rest or loop.holds(lasti)):
+                        return True
+                return False  # also a later frame with the same number
             frame = frame.f_back
         return False
 

@@ -1,10 +1,9 @@
 """PyTorch's own warning at the very line of an implicit wait.
 
-``torch.cuda.set_sync_debug_mode("warn")`` makes PyTorch warn when an operation waits. C++ calls
-``warnings._showwarnmsg`` in the Python frame of the waiting call, so that is where we listen. The program's own
-filters must not silence the warning, so our filter is put first again after every change of the filters: all changes
-end in ``warnings._filters_mutated``, since Python 3.14 in ``_filters_mutated_lock_held``. What the program catches,
-prints or turns into errors stays as it is.
+``torch.cuda.set_sync_debug_mode("warn")`` makes PyTorch warn when an operation waits. Python asks the first filter
+whether its pattern matches, in the Python frame of the waiting call. So we listen in the place of a pattern, and Python
+makes no warning of it: that takes as long again. The program's own filters must not silence the warning, so our filters
+are first. What the program catches, prints or turns into errors stays as it is.
 
 Waits inside ``torch.ops`` operators and TorchScript have no Python warning: C++ would print a line on stderr instead.
 The mode is off during such calls (``suspend``).
@@ -13,19 +12,18 @@ The mode is off during such calls (``suspend``).
 from __future__ import annotations
 
 import contextlib
-import functools
 import re
 import sys
 import threading
-import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
 from syncscope.collect import features
 from syncscope.collect.patching import Patches
 from syncscope.collect.paths import OURS
-from syncscope.collect.sites.threads import current_frames, live_threads
+from syncscope.collect.sites.first_filter import FirstFilter
+from syncscope.collect.sites.threads import live_threads
 
 MESSAGE = "called a synchronizing CUDA operation"
 MESSAGES = (MESSAGE, "called a synchronizing HIP operation")
@@ -35,8 +33,19 @@ NOTICES = ("Synchronization debug mode is a prototype feature", "Warning: Profil
 
 DEFAULT, WARN, ERROR = 0, 1, 2
 
-# The filter is found again by the identity of this tuple.
-FILTER: Any = ("always", re.compile("|".join((*MESSAGES, *NOTICES))), Warning, None, 0)
+PATTERN = "|".join((*MESSAGES, *NOTICES))
+
+
+class Ear:
+    """Listens in the place of a filter's pattern. A copy in another process is a pattern."""
+
+    __slots__ = ("match",)
+
+    def __init__(self, match: Callable[[str], bool]) -> None:
+        self.match = match
+
+    def __reduce__(self) -> tuple[Callable[[str], re.Pattern[str]], tuple[str]]:
+        return re.compile, (PATTERN,)
 
 
 class SyncDebugMode:
@@ -53,7 +62,13 @@ class SyncDebugMode:
         self._suspended = 0
         self._heard = _Heard()
         self._holds = 0
-        self._filter = FirstFilter()
+        self.filters: tuple[Any, ...] = (
+            ("ignore", Ear(self._make_match()), Warning, None, 0),
+            ("always", re.compile(PATTERN), Warning, None, 0),
+        )
+        """What is first among the filters while it is held: what hears, and what lets the program's own warnings pass.
+        They are found again by their identity."""
+        self._filter = FirstFilter(*self.filters)
         self._patches = Patches()
         self._set_mode: Callable[[int], None] = lambda mode: None
         self.program_mode = DEFAULT
@@ -190,16 +205,28 @@ class SyncDebugMode:
         self._patches.replace(native, "_cuda_get_sync_debug_mode", make_getter)
         self._set_warn()
 
+    def _make_match(self) -> Callable[[str], bool]:
+        """What hears of each warning, and says whether nobody else does. Local names are fast."""
+        listeners, frame_of = self._listeners, sys._getframe
+
+        def match(text: str) -> bool:
+            if not text.startswith(MESSAGES):
+                return text.startswith(NOTICES)
+            frame = frame_of(1)
+            if frame.f_code.co_filename.startswith(OURS):
+                frame = program_frame(frame)
+            for listener in tuple(listeners):
+                listener(frame)
+            return self.program_mode != WARN
+
+        return match
+
     def _on_warning(self, show: Callable[[Any], None], message: Any) -> None:
         text = str(message.message)
         if text.startswith(MESSAGES):
-            frame = sys._getframe(1)
-            if frame.f_code.co_filename.startswith(OURS):
-                frame = program_frame(frame)
-            for listener in tuple(self._listeners):
-                listener(frame)
             if self.program_mode == WARN:
                 # The program's line, not that of our wrapper around the call.
+                frame = program_frame(sys._getframe(1))
                 message.filename, message.lineno = frame.f_code.co_filename, frame.f_lineno
                 show(message)
         elif not text.startswith(NOTICES):
@@ -220,115 +247,6 @@ def program_frame(frame: FrameType) -> FrameType:
     while frame.f_code.co_filename.startswith(OURS) and frame.f_back is not None:
         frame = frame.f_back
     return frame
-
-
-FEWEST_LISTS = 64
-
-MUTATED = "_filters_mutated_lock_held" if hasattr(warnings, "_filters_mutated_lock_held") else "_filters_mutated"
-"""What Python calls after each change of the filters."""
-
-
-def current_filters() -> Any:
-    """The list of filters that holds here. From Python 3.14 on a ``catch_warnings`` block may have one of its own, for
-    its context alone (``sys.flags.context_aware_warnings``)."""
-    get_filters = getattr(warnings, "_get_filters", None)
-    return warnings.filters if get_filters is None else get_filters()
-
-
-class FirstFilter:
-    """Puts a warnings filter first, keeps it first, and takes it out again without a trace."""
-
-    def __init__(self) -> None:
-        self._lists: dict[int, list[Any]] = {}
-        """Those that our filter was put into, by ``id``."""
-        self._most_lists = FEWEST_LISTS
-        """With so many, those that nobody else holds any more are dropped."""
-        self._patches = Patches()
-        self._quiet: dict[int, dict[int, threading.Thread | None]] = {}
-        """Threads whose changes of the filters are put back soon, each with all that there were when it began. A new
-        thread may have the number of one that has ended, so it is told by its object, where Python has one."""
-
-    @contextlib.contextmanager
-    def quietly(self) -> Iterator[None]:
-        """Python is not told of changes by this thread and those that it starts: it would show again what it shows only
-        once."""
-        thread = threading.get_ident()
-        if thread in self._quiet:
-            yield
-            return
-        listed = {one.ident: one for one in threading.enumerate()}
-        self._quiet[thread] = {number: listed.get(number) for number in current_frames()}
-        try:
-            yield
-        finally:
-            del self._quiet[thread]
-
-    def _is_quiet(self) -> bool:
-        if not self._quiet:
-            return False
-        thread = threading.get_ident()
-        listed = next((one for one in threading.enumerate() if one.ident == thread), None)
-        return any(
-            thread == one or thread not in before or before[thread] is not listed
-            for one, before in tuple(self._quiet.items())
-        )
-
-    def open(self, on_warning: Callable[[Callable[[Any], None], Any], None]) -> None:
-        """Call ``on_warning(show, message)`` for each warning. ``show(message)`` shows it as Python would have."""
-
-        def make_show(show: Callable[[Any], None]) -> Callable[[Any], None]:
-            return functools.partial(on_warning, show)
-
-        def make_mutated(mutated: Callable[[], None]) -> Callable[[], None]:
-            def filters_mutated() -> None:
-                self._put_first()
-                if not self._is_quiet():
-                    mutated()
-
-            return filters_mutated
-
-        self._patches.replace(warnings, "_showwarnmsg", make_show)
-        self._patches.replace(warnings, MUTATED, make_mutated)
-        warnings._filters_mutated()  # type: ignore[attr-defined]
-
-    def close(self) -> None:
-        """Put everything back, also in the lists that ``catch_warnings`` blocks still hold."""
-        self._patches.restore()
-        for filters in (*self._lists.values(), current_filters(), warnings.filters):
-            filters[:] = [entry for entry in filters if entry is not FILTER]
-        self._lists.clear()
-        warnings._filters_mutated()  # type: ignore[attr-defined]
-
-    def _put_first(self) -> None:
-        filters = current_filters()
-        if filters and filters[0] is FILTER:
-            return
-        with contextlib.suppress(ValueError):
-            filters.remove(FILTER)
-        filters.insert(0, FILTER)
-        if id(filters) not in self._lists:
-            self._lists[id(filters)] = filters
-            if len(self._lists) >= self._most_lists:
-                self._drop_ended()
-
-    def _drop_ended(self) -> None:
-        """Drop the lists of ``catch_warnings`` blocks that have ended. Triton's compiler enters one for each node of a
-        kernel's syntax tree: a hundred thousand."""
-        kept = list(self._lists.values())
-        self._lists.clear()
-        for held, filters in zip(_references(kept), kept, strict=True):
-            if held > ALONE:
-                self._lists[id(filters)] = filters
-        self._most_lists = max(FEWEST_LISTS, 2 * len(self._lists))
-
-
-def _references(lists: Sequence[list[Any]]) -> list[int]:
-    """How many references there are to each of the lists."""
-    return [sys.getrefcount(one) for one in lists]
-
-
-ALONE = _references([[]])[0]
-"""References to a list that nobody else holds."""
 
 
 sync_debug_mode = SyncDebugMode()

@@ -17,7 +17,7 @@ torch = pytest.importorskip("torch", reason="races are looked for in PyTorch pro
 from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack  # noqa: E402
 from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode_stack  # noqa: E402
 
-from syncscope.collect.sites.sync_debug import FILTER  # noqa: E402
+from syncscope.collect.sites.sync_debug import sync_debug_mode  # noqa: E402
 from tests.collect.hazards.fake import Bench  # noqa: E402
 from tests.collect.hazards.test_copies import arriving, leaving  # noqa: E402
 
@@ -34,7 +34,7 @@ def state() -> tuple[Any, ...]:
     functions += [torch.Tensor._reduce_ex_internal, torch.autograd.Variable._execution_engine]
     functions += [warnings._showwarnmsg, warnings._filters_mutated]  # type: ignore[attr-defined]
     mode = torch.cuda.get_sync_debug_mode() if torch.cuda.is_available() else 0
-    filters = [entry for entry in warnings.filters if entry is FILTER]
+    filters = [entry for entry in warnings.filters if entry in sync_debug_mode.filters]
     return (
         _get_current_function_mode_stack(),
         _get_current_dispatch_mode_stack(),

@@ -9,6 +9,8 @@ import ctypes
 import glob
 import logging
 import os
+import pickle
+import re
 import subprocess
 import sys
 import threading
@@ -366,3 +368,25 @@ def test_both_messages_of_pytorch_are_heard(seen: list[int]) -> None:
     for message in MESSAGES:
         c_warning(message)
     assert len(seen) == 2
+
+
+def test_filters_that_are_sent_to_another_process_are_usual_ones(torch: Torch) -> None:
+    """scikit-learn sends those that hold to its workers."""
+    mode = SyncDebugMode()
+    mode.hold_filter()
+    try:
+        sent = pickle.loads(pickle.dumps(list(warnings.filters)))
+    finally:
+        mode.release_filter()
+    assert [action for action, *_ in sent[:2]] == ["ignore", "always"]
+    for _, pattern, *_ in sent[:2]:
+        assert isinstance(pattern, re.Pattern) and pattern.match(MESSAGE)
+
+
+def test_python_makes_no_warning_of_a_wait(seen: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*args: Any, **named: Any) -> None:
+        raise AssertionError("a warning was made")
+
+    monkeypatch.setattr(warnings, "WarningMessage", fail)
+    c_warning()
+    assert len(seen) == 1

@@ -1,3 +1,4 @@
+import re
 import sys
 import warnings
 
@@ -17,6 +18,7 @@ try:
     warnings.warn("old", DeprecationWarning)
 except DeprecationWarning as error:
     print("raised", error)
-# While it is recorded there is a filter that always shows some warnings.
-filters = [entry[:2] for entry in warnings.filters if entry[0] != "always"]
+# While it is recorded there is one filter that listens, and one that always shows some warnings.
+usual = [entry[:2] for entry in warnings.filters if isinstance(entry[1], (re.Pattern, type(None)))]
+filters = [entry for entry in usual if entry[0] != "always"]
 print(torch.cuda.synchronize is mine, filters[:2], sys.warnoptions)
