@@ -46,6 +46,7 @@ from benchmarks.public.sequences import SEQUENCES
 from benchmarks.public.sights import SIGHTS
 from benchmarks.public.signals import SIGNALS
 from benchmarks.public.substitutes import SUBSTITUTES
+from benchmarks.public.trials import TRIALS, make_exported
 from benchmarks.public.visits import VISITS
 
 LETTERS = 65
@@ -333,13 +334,14 @@ MAKERS: dict[str, Callable[[Path], None]] = {
     "texts": make_texts,
     "ett": make_ett,
     **BODIES, **CHOICES, **CLASSICS, **DOCUMENTS, **FORMATS, **GRAPHS, **NESTED, **RECORDS, **SCENES, **SEQUENCES,
-    **SIGHTS, **SIGNALS, **SUBSTITUTES, **VISITS,
+    **SIGHTS, **SIGNALS, **SUBSTITUTES, **TRIALS, **VISITS,
 }  # fmt: skip
 
 FROM_PROGRAMS: dict[str, Callable[[Path, Path], None]] = {
     "checkpoint": make_checkpoint,
     "crnn": make_crnn,
     "designer": make_designer,
+    "exported": make_exported,
     "gpt2_weights": make_gpt2_weights,
     "sam": make_sam,
     "scene": make_scene,
