@@ -166,6 +166,38 @@ def test_the_stand_in_for_datasets_gives_texts_by_name_and_by_number(made: Path)
     assert printed_in(made, "-c", program) == "True True 60\n"
 
 
+@pytest.mark.parametrize("made", ["play"], indirect=True)
+def test_a_game_of_pictures_ends_after_its_lives(made: Path) -> None:
+    program = (
+        "import gym\ngame = gym.Wrapper(gym.make('a'))\ngame.reset()\nturns = 1\n"
+        "while not game.step(0)[2]:\n    turns += 1\n"
+        "print(turns, game.unwrapped.lives(), game.reset().shape, game.lives())"
+    )
+    assert printed_in(made, "-c", program) == "360 0 (210, 160, 3) 3\n"
+
+
+@pytest.mark.parametrize("made", ["ratings"], indirect=True)
+def test_a_user_is_asked_for_one_thing_more_among_others(made: Path) -> None:
+    known: dict[int, set[int]] = {}
+    for line in (made / "ml-1m.train.rating").read_text().splitlines():
+        user, item, *_ = map(int, line.split("\t"))
+        known.setdefault(user, set()).add(item)
+    for user, line in enumerate((made / "ml-1m.test.negative").read_text().splitlines()):
+        pair, *others = line.split("\t")
+        assert pair.startswith(f"({user},")
+        assert len(others) == 99
+        assert known[user].isdisjoint(map(int, others)) or user == max(known)
+
+
+def test_a_notebook_becomes_one_script(tmp_path: Path) -> None:
+    cells = [{"cell_type": kind, "source": [text]} for kind, text in (("code", "a = 2"), ("markdown", "text"))]
+    (tmp_path / "pytorch-lora").mkdir()
+    cells.append({"cell_type": "code", "source": ["print(a)"]})
+    (tmp_path / "pytorch-lora/lora.ipynb").write_text(json.dumps({"cells": cells}))
+    data.FROM_PROGRAMS["exported"](tmp_path / "out", tmp_path)
+    assert printed_in(tmp_path / "out", "lora.py") == "2\n"
+
+
 @pytest.mark.parametrize("made", ["mixtures"], indirect=True)
 def test_a_mixture_is_as_long_as_its_voices(made: Path) -> None:
     for split in ("tr", "cv"):
