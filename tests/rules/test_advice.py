@@ -186,7 +186,10 @@ def test_a_library_between_the_program_and_that_file_changes_nothing():
         ("done[0]", ("aten::is_nonzero", "aten::item"), "torch.where"),
         ("torch.tensor([a, b])", ("aten::item",), "torch.stack"),
         ("unique_losses.item()", ("aten::item",), "loss.detach()"),
-        ("not a name", ("aten::item",), "loss.detach()"),
+        ("torch.eq(guess, y).sum().item()", ("aten::item",), "where it can be added up as well"),
+        ("q.sum(2).argmax(1).item()", ("aten::item",), "the action of a game"),
+        ("(x.argmax(1) == y).sum().item()", ("aten::item",), "where it can be added up as well"),
+        ("not a name", ("aten::item",), "where it can be added up as well"),
     ],
 )
 def test_the_expression_tells_where_ops_are_alike(expression: str, ops: tuple[str, ...], part: str):

@@ -10,7 +10,7 @@ from functools import cached_property
 import msgspec
 from msgspec.structs import replace
 
-from syncscope.advice import READ_MANY, WEIGHTS
+from syncscope.advice import READ_MANY, SELDOM, WEIGHTS
 from syncscope.rules.base.groups import MANY, key_of, to_ms
 from syncscope.rules.base.program import moves_weights, name_inference
 from syncscope.rules.base.rule import Hit, RankRule, name_place
@@ -34,6 +34,9 @@ BETWEEN = "it happens between the steps, which windows do not record: see how of
 OTHER_PHASE = 'no window recorded its phase: record it with --phase "{}"'
 """Why nothing is known of what a line costs, and what to do about it."""
 
+
+RARE = 0.5
+"""Times a step below which a line runs in few of them."""
 
 NORMAL = sys.maxsize
 """Degrees of freedom of a deviation that was told otherwise than by steps that differ."""
@@ -403,8 +406,14 @@ def _names(line: CountedLine, ops: tuple[str, ...]) -> Iterator[str]:
     elif line.place.site is not None and called_name(line.place.site.expression) in TO_HOST:
         yield "DtoH"
     often = line.frequency(several=False)
-    if line.phase.steps and often is not None and often.mean >= MANY:
+    if often is None:
+        return
+    each = sum(one.wait.count for one in line.known) / line.steps_with if line.steps_with else often.mean
+    if line.phase.steps and max(often.mean, each) >= MANY:
         yield READ_MANY
+    between = not line.phase.steps and line.phase.kind in ("epoch end", "checkpoint")
+    if each < MANY and (between or (line.phase.steps and often.mean < RARE)):
+        yield SELDOM
 
 
 def _message(line: CountedLine, finding: Finding) -> str:
