@@ -43,6 +43,7 @@ from syncscope.advice.copies import (
 from syncscope.advice.entry import Advice, Example, Section, choose
 from syncscope.advice.operations import (
     BY_OP,
+    GIVEN,
     NEW_TENSORS,
     PYTORCH_CODE,
     READS,
@@ -58,6 +59,7 @@ __all__ = [
     "COPY_TO_HOST",
     "EITHER_WAY",
     "EVALUATION",
+    "GIVEN",
     "INDEXED",
     "INFERENCE",
     "LAST_TO_HOST",
