@@ -17,6 +17,7 @@ from syncscope.rules.base.rule import Hit, RankRule, name_place
 from syncscope.schema.counting import MAY_WAIT_NS, RecordedPhase
 from syncscope.schema.expressions import TO_HOST, called_name
 from syncscope.schema.findings import UNEXPLAINED, Finding, Severity, fingerprint
+from syncscope.schema.order import RARE
 from syncscope.timeline import Place, Timeline
 from syncscope.timeline.collective_waits import strip_collective
 from syncscope.timeline.op_chains import known_op, ops_of
@@ -34,9 +35,6 @@ BETWEEN = "it happens between the steps, which windows do not record: see how of
 OTHER_PHASE = 'no window recorded its phase: record it with --phase "{}"'
 """Why nothing is known of what a line costs, and what to do about it."""
 
-
-RARE = 0.5
-"""Times a step below which a line runs in few of them."""
 
 NORMAL = sys.maxsize
 """Degrees of freedom of a deviation that was told otherwise than by steps that differ."""
