@@ -122,6 +122,17 @@ def test_what_the_model_makes_and_moves_is_no_batch(frames: tuple[FrameSpec, ...
     assert ("pinned and prefetched batches" in asked(estimated(recorded(loader, STEP, copies=frames)))) == batch
 
 
+def test_a_pinning_thread_takes_no_batch_for_what_the_model_makes_and_moves() -> None:
+    def saved(*frames: FrameSpec, pinned: bool | None) -> float:
+        found = estimated(recorded(ahead(ready=3, pinned=pinned), STEP + 400, loading=400, copies=frames))
+        return next(one for one in found.findings if one.rule == "CPY201").saving_ms_per_step or 0.0
+
+    inside = (line(8, "model(x)"), MODULE, line(9, "iden.cuda()"))
+    assert saved(*inside, pinned=False) == pytest.approx(saved(*inside, pinned=None), abs=0.01)
+    batch = line(9, "x.to(device)")
+    assert saved(batch, pinned=False) > saved(batch, pinned=None) + 0.2
+
+
 def ahead(ready: int, pinned: bool | None = True) -> RecordedLoader:
     return RecordedLoader(workers=2, prefetch=2, pinned=pinned, ready=ready)
 
