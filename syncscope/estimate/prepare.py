@@ -16,6 +16,7 @@ from isal import isal_zlib
 from msgspec.structs import replace
 
 from syncscope.estimate.answers import LITTLE, lower_severity
+from syncscope.estimate.batches import explain_handing_over
 from syncscope.estimate.best import at_best
 from syncscope.estimate.edits import NOTHING, Question
 from syncscope.estimate.first_step import cause_comes_back, comes_back
@@ -164,6 +165,7 @@ def prepare(
     assumptions = (*(() if len(timeline.steps) else (WHOLE,)), *((WITHOUT_ONCE,) if base else ()))
     return replace(
         prepared,
+        findings=tuple(explain_handing_over(study, hit) for hit in hits),
         questions=questions,
         at_best=tuple(at_best(study, hit) if asks else NOTHING for hit, asks in zip(hits, questions, strict=True)),
         at_most=tuple(is_at_most(study, hit) for hit in hits),

@@ -170,6 +170,17 @@ def test_a_pinning_thread_takes_the_batches_out_of_the_workers_memory() -> None:
     assert savings[0] - savings[1] == pytest.approx(0.8 * 0.4, abs=0.06)
 
 
+def test_a_copy_that_saves_more_than_it_holds_the_host_says_what_else_its_fix_takes_away() -> None:
+    def message(pinned: bool | None, *frames: FrameSpec) -> str:
+        found = estimated(recorded(ahead(ready=3, pinned=pinned), STEP + 400, loading=400, copies=frames))
+        return next(one for one in found.findings if one.rule == "CPY201").message
+
+    batch, inside = line(9, "x.to(device)"), (line(8, "model(x)"), MODULE, line(9, "iden.cuda()"))
+    taken = "; a loader that pins also takes the batch from its workers in a thread of its own, which saves this one "
+    assert f"{taken}0.31" in message(False, batch)
+    assert "workers" not in message(None, batch) and "workers" not in message(False, *inside)
+
+
 @pytest.mark.parametrize(("workers", "interval_ns"), [(-2, 5), (2, -5), (1 << 62, 1 << 62)])
 def test_a_loader_of_no_sense_breaks_nothing(workers: int, interval_ns: int) -> None:
     found = estimated(recorded(RecordedLoader(workers=workers, interval_ns=interval_ns), STEP))
