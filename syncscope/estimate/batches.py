@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import msgspec
 import numpy as np
 
 from syncscope.estimate.edits import Edit, Edits
@@ -12,8 +11,6 @@ from syncscope.rules import BY_CODE, Hit
 from syncscope.rules.base.program import MODULE_CALL
 from syncscope.rules.base.question import Intervention
 from syncscope.schema.expressions import moves_new_tensor
-from syncscope.schema.findings import Finding
-from syncscope.schema.numbers import milliseconds
 from syncscope.timeline import Place
 from syncscope.timeline.intervals import Bools
 from syncscope.timeline.tables import Copies
@@ -21,15 +18,6 @@ from syncscope.timeline.tables import Copies
 HANDED = 0.2
 """Share of the time that a batch of a worker takes the program's thread to get, that it takes from the loader's thread:
 150 of 700 µs for batches of 4 MB on an H200's host. The rest is the mapping of the worker's memory."""
-
-HANDED_OVER = (
-    "; a loader that pins also takes the batch from its workers in a thread of its own, which saves this one {} a "
-    "step, whichever of the batch's copies it is for"
-)
-"""What is said of a copy whose fix saves more than the wait for it."""
-
-LEAST_HANDED = 0.01
-"""Share of the recorded step from which on it is told that a fix also takes the handing over of batches away."""
 
 HANDS_BATCHES = ("torch/nn/parallel/scatter_gather.py", "torch/distributed/utils.py")
 """Files of PyTorch that move a batch to the device inside of a module that holds the model."""
@@ -62,20 +50,16 @@ def take_from_pinning_thread(study: Study, copies: Copies) -> Edits:
     return edits
 
 
-def explain_handing_over(study: Study, hit: Hit) -> Finding:
-    """The finding of a hit. Where its fix is a loader that pins, and that saves more by taking batches from the workers
-    than the host waits here, it says so: else nobody could tell what is saved."""
-    found, steps = hit.finding, study.timeline.steps
-    if BY_CODE[found.rule].question is not Intervention.COPY_ASYNCHRONOUSLY or not len(steps):
-        return found
+def measure_handed_over(study: Study, hit: Hit) -> float:
+    """Milliseconds a step that a loader which pins takes off the program's thread, where that is the fix of a finding,
+    by taking the batches from the workers; 0 for other findings, and for one about copies whose wait has its own."""
+    if BY_CODE[hit.finding.rule].question is not Intervention.COPY_ASYNCHRONOUSLY or not len(study.timeline.steps):
+        return 0.0
     copies = study.copies(hit)[0]
-    if not hit.waits and (copies.wait >= 0).any():  # the finding about the wait says it
-        return found
+    if not hit.waits and (copies.wait >= 0).any():
+        return 0.0
     edits, pre = take_from_pinning_thread(study, copies), study.program.items.pre
-    taken_ms = sum(float(pre[item]) * (1 - edit.pre) for item, edit in edits.items()) * 1e-6 / len(steps)
-    if taken_ms <= max(found.stall_ms_per_step or 0.0, LEAST_HANDED * float(steps.dur.mean()) * 1e-6):
-        return found
-    return msgspec.structs.replace(found, message=found.message + HANDED_OVER.format(milliseconds(taken_ms)))
+    return sum(float(pre[item]) * (1 - edit.pre) for item, edit in edits.items()) * 1e-6 / len(study.timeline.steps)
 
 
 def may_bring_batches(study: Study, copies: Copies) -> Bools:

@@ -176,7 +176,9 @@ def test_a_copy_that_saves_more_than_it_holds_the_host_says_what_else_its_fix_ta
         return next(one for one in found.findings if one.rule == "CPY201").message
 
     batch, inside = line(9, "x.to(device)"), (line(8, "model(x)"), MODULE, line(9, "iden.cuda()"))
-    taken = "; a loader that pins also takes the batch from its workers in a thread of its own, which saves this one "
+    taken = (
+        "; a loader that pins also takes the batch from its workers in a thread of its own, which saves this one about "
+    )
     assert f"{taken}0.31" in message(False, batch)
     assert "workers" not in message(None, batch) and "workers" not in message(False, *inside)
 
