@@ -311,7 +311,7 @@ NEW_TENSORS: Section = (
     Advice(
         f"{MAKES_TENSOR} {GIVEN}",
         "Copy values that change from pinned memory: torch.tensor(values, pin_memory=True).to(device, "
-        "non_blocking=True); make a tensor of values that stay the same once, outside the loop.",
+        "non_blocking=True); make what stays the same once outside the loop.",
         before="lengths = torch.tensor(lengths, device='cuda')",
         after="lengths = torch.tensor(lengths, pin_memory=True).to('cuda', non_blocking=True)",
     ),

@@ -43,7 +43,7 @@ def found(expression: str) -> Finding:
 
 def test_a_tensor_that_may_be_made_once_saves_up_to_all_of_its_making() -> None:
     made, moved = found(MADE), found(MOVED)
-    assert "stay the same once, outside the loop" in made.fix
+    assert "once outside the loop" in made.fix
     assert made.saving_ms_per_step == pytest.approx(moved.saving_ms_per_step, abs=0.001)
     assert made.saving_high_ms_per_step is not None and moved.saving_high_ms_per_step is not None
     assert made.saving_high_ms_per_step > moved.saving_high_ms_per_step + 0.02
