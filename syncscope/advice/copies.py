@@ -54,14 +54,59 @@ READ = Advice(
 )
 """For a value that is read."""
 
+NO_LOSS = "no-loss"
+"""Stands for a value whose expression speaks of no loss."""
+
+READ_VALUE = Advice(
+    NO_LOSS,
+    "Keep it on the device, where it can be added up as well, and read it every so many steps; or copy it with "
+    ".to('cpu', non_blocking=True) and read it a step later, behind an event.",
+    before="correct += (y.argmax(1) == target).sum().item()",
+    after="""
+    correct += (y.argmax(1) == target).sum()   # stays on the device
+    if step % 100 == 0:
+        print(correct.item())                  # one wait in a hundred steps
+    """,
+)
+"""For a value that is no loss, such as an accuracy."""
+
+CHOICE = "choice"
+"""Stands for a value that the device chose for the host to go on with."""
+
+READ_CHOICE = Advice(
+    CHOICE,
+    "Launch before the read what does not need the value, or go on with it on the device (x.gather(1, i), "
+    "x.index_select(0, i.view(1))): where the host needs it at once, as the action of a game, the wait itself stays.",
+    before="""
+    action = q.argmax().item()
+    loss = learn(batch)
+    """,
+    after="""
+    action = q.argmax()
+    loss = learn(batch)        # launched while the device chooses
+    action = action.item()
+    """,
+)
+"""For the place of the greatest value, or one that is drawn."""
+
+SELDOM = "seldom"
+"""Stands for a line that is run in few steps, or between them."""
+
+READ_SELDOM = Advice(
+    SELDOM,
+    "Leave it, where it is read as seldom as now: each time is one wait. Where that is long, copy it with "
+    ".to('cpu', non_blocking=True) and read it a step later, behind an event.",
+)
+"""For a value that is read once in many steps already."""
+
 READ_MANY = "read-many"
 """Stands for a line that reads many values a step, or one after the other with nothing launched between them."""
 
 READ_TOGETHER = Advice(
     READ_MANY,
-    "Bring all its values to the host at once, before the loop (values = x.tolist(), or torch.stack(them).tolist() "
-    "where each is a tensor), or work with them on the device and read one result: it reads many, and each is a wait "
-    "of its own. What only counts is a Python number.",
+    "Bring all its values to the host at once, before the loop (values = x.tolist()) or behind it "
+    "(torch.stack(them).tolist(), where the loop computes them), or work with them on the device and read one result: "
+    "it reads many, and each is a wait of its own. A counter that only the host needs is best a number of Python.",
     before="""
     for i in range(n):
         weights.append(1 / int(lengths[i]))

@@ -298,12 +298,22 @@ SPARSE: Section = (
 
 MAKES_TENSOR = "tensor()|as_tensor()|asarray()|new_tensor()|aten::lift_fresh"
 
+GIVEN = "given"
+"""Stands for a new tensor of values that the text of the call does not hold, so that they may change."""
+
 NEW_TENSORS: Section = (
     Advice(
         f"{MAKES_TENSOR} one-value",
         "Make it on the device (torch.full, torch.arange with device=), or once outside the loop.",
         before="scale = torch.tensor(0.5, device='cuda')",
         after="scale = torch.full((), 0.5, device='cuda')",
+    ),
+    Advice(
+        f"{MAKES_TENSOR} {GIVEN}",
+        "Copy values that change from pinned memory: torch.tensor(values, pin_memory=True).to(device, "
+        "non_blocking=True); make what stays the same once outside the loop.",
+        before="lengths = torch.tensor(lengths, device='cuda')",
+        after="lengths = torch.tensor(lengths, pin_memory=True).to('cuda', non_blocking=True)",
     ),
     Advice(
         MAKES_TENSOR,

@@ -15,6 +15,7 @@ from syncscope.rules.base.groups import SAVING_NULL_WHY
 from syncscope.rules.base.question import Intervention, NoQuestion
 from syncscope.schema.findings import Finding, Severity, Sketch
 from syncscope.schema.idle import main_cause
+from syncscope.schema.numbers import milliseconds
 
 DRIFT = 0.01
 """Share of the step by which the same program differs from one time it is measured to the next."""
@@ -135,6 +136,23 @@ def give_saving(
         saving_null_why=why,
         after=None if little else after,
         message=finding.message + _explain_beyond_itself(finding, saving),
+    )
+
+
+HANDED_OVER = (
+    "; a loader that pins also takes the batch from its workers in a thread of its own, which saves this one about {} "
+    "a step, whichever of the batch's copies it is for"
+)
+
+
+def explain_handed_over(finding: Finding, handed_ms: float, step_ms: float) -> Finding:
+    """A finding with its saving. Where its fix also takes ``handed_ms`` a step off the host as a batch is handed over,
+    and that is more than the host waits here, it says so: else nobody could tell what is saved."""
+    likely = finding.likely_saving_ms_per_step or 0.0
+    if likely < LITTLE * step_ms or handed_ms <= max(finding.stall_ms_per_step or 0.0, LITTLE * step_ms):
+        return finding
+    return msgspec.structs.replace(
+        finding, message=finding.message + HANDED_OVER.format(milliseconds(min(handed_ms, likely)))
     )
 
 

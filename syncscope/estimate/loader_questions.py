@@ -4,17 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from syncscope.estimate.batches import take_from_pinning_thread
+from syncscope.estimate.batches import may_bring_batches, take_from_pinning_thread
 from syncscope.estimate.edits import NOTHING, Edit, Edits, Question, combine
 from syncscope.estimate.questions import SMALL_READ
 from syncscope.estimate.study import Study
-from syncscope.rules.base.program import MODULE_CALL
-from syncscope.schema.expressions import moves_new_tensor
 from syncscope.schema.recording import RecordedLoader
-from syncscope.timeline import Place
-
-HANDS_BATCHES = ("torch/nn/parallel/scatter_gather.py", "torch/distributed/utils.py")
-"""Files of PyTorch that move a batch to the device inside of a module that holds the model."""
 
 MORE = 2
 """Workers that are added."""
@@ -53,19 +47,10 @@ def prefetch_batches(study: Study) -> Question:
     """The copies of batches to the device come from pinned memory, a step early and on a stream of their own."""
     copies = study.timeline.copies
     copies = copies.take((copies.direction == "HtoD") & (copies.bytes > SMALL_READ) & (copies.memory != "pinned"))
-    may = np.array([_may_bring_batch(study.timeline.places[place]) for place in copies.place.tolist()], dtype=bool)
-    copies = copies.take(may)
+    copies = copies.take(may_bring_batches(study, copies))
     item = study.program.items_of(copies.launch)
     copies, item = copies.take(item >= 0), item[item >= 0]
     edits = {number: Edit(free=True) for number in study.completing(copies)}
     sizes = zip(item.tolist(), copies.bytes.tolist(), strict=True)
     edits |= {number: Edit(free=True, dur=study.rate("HtoD").ns(size), early=True) for number, size in sizes}
     return combine([edits, take_from_pinning_thread(study, copies)])
-
-
-def _may_bring_batch(place: Place) -> bool:
-    """Whether a copy at a place may be one of a batch: not where it moves what is made there, and not inside of a
-    module, unless that hands a batch on to devices."""
-    running = place.running or (place.site.expression if place.site else None)
-    inside = place.runs_through(MODULE_CALL) and not place.runs_through(*HANDS_BATCHES)
-    return not inside and not moves_new_tensor(running)

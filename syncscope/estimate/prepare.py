@@ -16,6 +16,7 @@ from isal import isal_zlib
 from msgspec.structs import replace
 
 from syncscope.estimate.answers import LITTLE, lower_severity
+from syncscope.estimate.batches import measure_handed_over
 from syncscope.estimate.best import at_best
 from syncscope.estimate.edits import NOTHING, Question
 from syncscope.estimate.first_step import cause_comes_back, comes_back
@@ -75,6 +76,8 @@ class Prepared(msgspec.Struct, frozen=True):
     """Milliseconds a step that the device computes, which no less work of the host takes away."""
     host_ms: float = 0.0
     """Milliseconds from the host's first op or call to its last in a trace without steps; 0 where it has steps."""
+    handed_ms: tuple[float, ...] = ()
+    """For each finding, the milliseconds a step that its fix takes off the host as a batch is handed over."""
     untried: tuple[str | None, ...] = ()
     """For each finding, why nothing is tried, where the trace shows that nothing can be gained."""
     causes: tuple[Question, ...] = ()
@@ -164,6 +167,7 @@ def prepare(
     assumptions = (*(() if len(timeline.steps) else (WHOLE,)), *((WITHOUT_ONCE,) if base else ()))
     return replace(
         prepared,
+        handed_ms=tuple(measure_handed_over(study, hit) for hit in hits),
         questions=questions,
         at_best=tuple(at_best(study, hit) if asks else NOTHING for hit, asks in zip(hits, questions, strict=True)),
         at_most=tuple(is_at_most(study, hit) for hit in hits),

@@ -12,7 +12,7 @@ from itertools import zip_longest
 import msgspec
 import numpy as np
 
-from syncscope.estimate.answers import DRIFT, Saving, deny_saving, give_causes, give_saving
+from syncscope.estimate.answers import DRIFT, Saving, deny_saving, explain_handed_over, give_causes, give_saving
 from syncscope.estimate.clocks import LIKELY
 from syncscope.estimate.edits import NOTHING, Edits, Question, combine
 from syncscope.estimate.fit import MISFIT, Fit, steady_steps
@@ -140,11 +140,12 @@ def _answer_findings(
     ``after`` begins with theirs."""
     answers = iter(zip(savings, after, strict=False))
     shown = [limit.late_ms for limit in prepared.limits]
-    every = zip(prepared.findings, prepared.questions, prepared.at_most, prepared.untried, shown, strict=True)
-    for finding, question, at_most, why, shown_ms in every:
+    known = prepared.findings, prepared.questions, prepared.at_most, prepared.untried, prepared.handed_ms
+    for finding, question, at_most, why, handed_ms, shown_ms in zip(*known, shown, strict=True):
         found = deny_saving(finding, why)
         if question:
             found = give_saving(finding, *next(answers), at_most, fit, step_ms, shown_ms, prepared.host_ms)
+            found = explain_handed_over(found, handed_ms, step_ms)
         yield give_causes(found, causes, fit, step_ms, max(step_ms - prepared.computed_ms, 0.0))
 
 

@@ -27,7 +27,16 @@ from syncscope.report.known_causes import begin_with_cause
 from syncscope.report.no_change import COMPUTES, explain_no_change, is_mostly_unknown
 from syncscope.report.numbers import milliseconds, percent, seconds, span
 from syncscope.report.recorded_part import describe_part
-from syncscope.report.runs import count_waits, holds_collectives_alone, is_counted_only, is_seldom, main_phase, phase_of
+from syncscope.report.run_phrases import tell_longer_steps
+from syncscope.report.runs import (
+    count_waits,
+    find_phase,
+    holds_collectives_alone,
+    is_counted_only,
+    is_seldom,
+    main_phase,
+    phase_of,
+)
 from syncscope.report.trace_phrases import label_by_number, label_cause, was_shared
 from syncscope.report.worth_phrases import LOW, find_step_ms, find_step_of_run, outlasts_recorded
 from syncscope.schema.findings import COMPILED, RACES, Finding, gain, is_exposed
@@ -305,7 +314,7 @@ def _describe_step(best: Finding | None, info: TraceInfo, together: Gain | None,
     """What the step is now, and with the first change, or with all of them ``together``."""
     step_ms = find_step_ms(info)
     race = best is not None and best.rule.startswith(RACES)
-    wrong = "; results may be wrong until the first is made" if race else ""
+    behind = "; results may be wrong until the first is made" if race else ""
     alone = measure_gain(best, info) if best is not None and not race else None
     gain = together or alone
     if together is None and best is not None and best.asks_for_more and alone is not None and alone.step_ms:
@@ -328,13 +337,15 @@ def _describe_step(best: Finding | None, info: TraceInfo, together: Gain | None,
     of_run = best if together is None and best is not None and best.run_saving_ms_per_step is not None else None
     every = "both changes" if changes == 2 else f"all {changes} changes"
     how = every if together is not None else "one change" if changes < 2 else "the first change"
+    longer = tell_longer_steps(find_phase(info.run, info.phase), gain.step_ms)
+    behind += f"; {longer}" if longer else ""
     if gain.is_bound:
         what = f"{every} save" if together is not None else "the first change saves"
         now = f"{milliseconds(gain.step_ms)}{_base(info, of_run)}"
-        return f"{now}; what {what} is not known: {describe_bound(gain)} of it{wrong}"
+        return f"{now}; what {what} is not known: {describe_bound(gain)} of it{behind}"
     before, after = milliseconds(gain.step_ms), milliseconds(max(gain.step_ms - gain.ms, 0.0))
     saved = f"−{percent(gain.ms, gain.step_ms)}{_doubt(gain)}"
-    return f"{LEADS[gain.kind]}{span(before, ' → ', after)}{_base(info, of_run)}, {saved}, with {how}{wrong}"
+    return f"{LEADS[gain.kind]}{span(before, ' → ', after)}{_base(info, of_run)}, {saved}, with {how}{behind}"
 
 
 def _describe_waits(best: Finding | None, run: Run) -> str:

@@ -60,6 +60,8 @@ class _Page(msgspec.Struct, frozen=True, kw_only=True):
     """The change to make first, which is the second of these lines."""
     first: str | None
     """Its card."""
+    to_card: str
+    """What the way to that is called: of a card whose fix is for another cause, that all of them are there."""
     kernels: bool
     """Whether that line is about kernels, and a timeline has their totals."""
     cards: tuple[CardView, ...]
@@ -95,6 +97,7 @@ def render(report: Report, lanes: Sequence[Lanes] = ()) -> str:
     shown = {info.path for info in report.traces}
     lanes = [one for one in lanes if one.path in shown]
     concluded, cards = conclude(whole), view_cards(report, lanes)
+    first = _find_card(concluded.finding, report, cards)
     page = _Page(
         left_out=len(whole.traces) - len(report.traces),
         views=make_views(report, lanes),
@@ -102,7 +105,8 @@ def render(report: Report, lanes: Sequence[Lanes] = ()) -> str:
         examples=tuple(_example(finding) for finding in report.findings),
         conclusion=concluded.lines,
         change=concluded.first,
-        first=_find_card(concluded.finding, report, cards),
+        first=None if first is None else first.id,
+        to_card=_name_card(first, concluded.finding, report),
         kernels=concluded.without.startswith(KERNELS) and bool(lanes),
         cards=cards,
         impacts=tuple(describe_impact(finding, report.traces[finding.trace]) for finding in report.findings),
@@ -139,13 +143,22 @@ def _savings(report: Report, trace: int) -> Saving | None:
     return Saving(figure=figure, lead=lead, words=describe_savings(rows, step))
 
 
-def _find_card(finding: Finding | None, report: Report, cards: Sequence[CardView]) -> str | None:
-    """The card that shows a finding; none says of its loader what the replay was asked beside all findings."""
+def _find_card(finding: Finding | None, report: Report, cards: Sequence[CardView]) -> CardView | None:
+    """The card that shows a finding: of several phases that of its own. None says of its loader what the replay was
+    asked beside all findings."""
     told = {cause for one in report.findings for cause in one.causes}
-    wanted = finding.fingerprint if finding is not None and told.issuperset(finding.causes) else None
-    return next(
-        (card.id for card in cards for group in card.groups if report.findings[group[0]].fingerprint == wanted), None
-    )
+    if finding is None or not told.issuperset(finding.causes):
+        return None
+    shown = [(card, report.findings[number]) for card in cards for group in card.groups for number in group]
+    same = [(card, one) for card, one in shown if one.fingerprint == finding.fingerprint]
+    own = (card for card, one in same if (one.trace, one.phase) == (finding.trace, finding.phase))
+    return next(own, same[0][0] if same else None)
+
+
+def _name_card(card: CardView | None, finding: Finding | None, report: Report) -> str:
+    lead = report.findings[card.groups[0][0]] if card is not None else None
+    of_another = finding is not None and lead is not None and bool(finding.causes) and lead.fix != finding.fix
+    return "See the card of all causes" if of_another else "See its card"
 
 
 def _example(finding: Finding) -> Example | None:

@@ -10,6 +10,7 @@ from syncscope.report.impact import describe_impact, measure_gain
 from syncscope.report.runs import is_outside_steps, is_seldom
 from syncscope.report.worth_phrases import LOW, find_step_ms
 from syncscope.schema.findings import COUNTED, Finding
+from syncscope.schema.order import RARE
 from syncscope.schema.report import Report, TraceInfo
 
 Kind = Literal["whole", "outside", "small"]
@@ -17,8 +18,6 @@ Kind = Literal["whole", "outside", "small"]
 little."""
 KINDS: tuple[Kind, ...] = ("whole", "outside", "small")
 """In the order in which they are shown."""
-RARE = 0.5
-"""Occurrences a step below which a line that was only counted is one of those in few steps."""
 
 
 def find_kind(card: Card, report: Report) -> Kind:

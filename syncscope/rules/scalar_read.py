@@ -8,10 +8,13 @@ import numpy as np
 from syncscope.advice import (
     PYTORCH_CODE,
     READ,
+    READ_CHOICE,
     READ_IN_EVALUATION,
     READ_IN_INFERENCE,
     READ_MANY,
+    READ_SELDOM,
     READ_TOGETHER,
+    READ_VALUE,
     READS,
     SCALER_STEP,
     SHAPES,
@@ -65,7 +68,7 @@ class ScalarRead(WaitRule):
     brings_copy = True
     advice = (
         *PYTORCH_CODE, *SHAPES, msgspec.structs.replace(READ_TOGETHER, when=f"[] aten::item {READ_MANY}"), *READS,
-        READ_TOGETHER, READ_IN_INFERENCE, READ_IN_EVALUATION, READ,
+        READ_TOGETHER, READ_CHOICE, READ_SELDOM, READ_IN_INFERENCE, READ_IN_EVALUATION, READ_VALUE, READ,
     )  # fmt: skip
 
     def claims(self, waits: Waits, timeline: Timeline) -> Bools:

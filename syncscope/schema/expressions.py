@@ -190,6 +190,44 @@ KEEPS = frozenset({
 """Methods that a device carries out as well, of a tensor that is new all the same."""
 
 
+_TAKES_VALUES = frozenset({"tensor", "as_tensor", "asarray", "new_tensor"})
+
+
+def takes_given_values(expression: str | None) -> bool:
+    """Whether an expression makes a tensor of values that a variable holds: ``torch.tensor(state, device=device)``.
+    Those of an attribute (``self.anchors``), of a name in capitals, and of a ``range`` hardly ever change."""
+    tree = parse_expression(expression)
+    if not isinstance(tree, ast.Call) or called_name(expression) not in _TAKES_VALUES or not tree.args:
+        return False
+    inside = list(ast.walk(tree.args[0]))
+    if any(isinstance(node, ast.Call) and _dotted_name(node.func) == "range" for node in inside):
+        return False
+    # Of ``np.copy(rows)`` and ``self.anchors`` the first name is no variable that holds values.
+    owners = {id(node.value) for node in inside if isinstance(node, ast.Attribute)}
+    owners |= {id(node.func) for node in inside if isinstance(node, ast.Call)}
+    return any(isinstance(node, ast.Name) and id(node) not in owners and not node.id.isupper() for node in inside)
+
+
+_LOSS = compile_later(r"loss|criterion|cross_entropy", re.IGNORECASE)
+_CHOICES = frozenset({"argmax", "argmin", "multinomial"})
+
+
+def speaks_of_loss(expression: str) -> bool:
+    """Whether the text of an expression names a loss: ``epoch_loss.item()``."""
+    return _LOSS.search(expression) is not None
+
+
+def reads_choice(expression: str | None) -> bool:
+    """Whether an expression reads which value is the greatest, or one that was drawn: ``q.argmax(1).item()``,
+    ``int(torch.multinomial(p, 1))``. What is worked out of those, such as how many are right, is none."""
+    tree = parse_expression(expression)
+    read = _called_on(tree, frozenset({"item"}))
+    if read is None and called_name(expression) == "int" and isinstance(tree, ast.Call) and len(tree.args) == 1:
+        read = tree.args[0]
+    function = read.func if isinstance(read, ast.Call) else None
+    return isinstance(function, ast.Attribute) and function.attr in _CHOICES
+
+
 def moves_new_tensor(expression: str | None) -> bool:
     """Whether an expression makes a tensor and moves it at once: ``torch.randn(4).to(device)``."""
     moved = _called_on(parse_expression(expression), frozenset({"to", "cuda"}))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from syncscope.schema.findings import NOTHING, RACES, SEVERITIES, STATUSES, TRAINING, Finding, gain
+from syncscope.schema.findings import COUNTED, NOTHING, RACES, SEVERITIES, STATUSES, TRAINING, Finding, gain
 from syncscope.schema.report import TraceInfo
 
 TOWERS = 2.0
@@ -15,13 +15,17 @@ any of them can be."""
 DWARFS = 0.01
 """Else it comes before those that gain less than this share of it."""
 
+RARE = 0.5
+"""Times a step below which what was only counted happens in few of them."""
+
 
 def ordered(findings: Iterable[Finding], traces: Sequence[TraceInfo] = ()) -> tuple[Finding, ...]:
     """The findings in order, the same in every output: unexpected first; races, since they make results wrong; then by
     what can be gained, of phases whose steps the ``traces`` know over the whole run; what gains less than can be told
     behind a note on idle time; other notes, waits by design and what only sums up others last. Where the gain is
-    unknown, by the time for which it holds the host or the device, over the whole run too, then by severity and by how
-    often it happens in the run, and what only asks for another recording last; but collectives first that are exposed
+    unknown, by the time for which it holds the host or the device, over the whole run too, then what happens in the
+    steps before what happens in few of them or between them, then by severity and by how often it happens in the run,
+    and what only asks for another recording last; but collectives first that are exposed
     for far longer than anything gains, and others before what gains next to nothing beside them. Among equals, those
     of training come first."""
     findings = tuple(findings)
@@ -33,7 +37,11 @@ def ordered(findings: Iterable[Finding], traces: Sequence[TraceInfo] = ()) -> tu
     known = [(gain(one), weigh(one, traces)) for one in findings if _tier(one) == 0]
     least = min((gained * weight for gained, weight in known if gained is not None), default=math.inf)
     most = max(gains, default=0.0)
-    return tuple(sorted(findings, key=lambda finding: _place(finding, most, least, weigh(finding, traces))))
+
+    def place(finding: Finding) -> tuple[object, ...]:
+        return _place(finding, most, least, weigh(finding, traces), seldom=_is_seldom(finding, traces))
+
+    return tuple(sorted(findings, key=place))
 
 
 def weigh(finding: Finding, traces: Sequence[TraceInfo]) -> float:
@@ -43,6 +51,15 @@ def weigh(finding: Finding, traces: Sequence[TraceInfo]) -> float:
     steps = {phase.name: phase.steps for phase in run.phases} if run is not None else {}
     mine = steps.get(finding.phase or "", 0)
     return mine / max(steps.values()) if mine else 1.0
+
+
+def _is_seldom(finding: Finding, traces: Sequence[TraceInfo]) -> bool:
+    """Whether a finding was only counted, in less than every second step or in a phase without steps."""
+    run = traces[finding.trace].run if finding.trace < len(traces) else None
+    steps = {phase.name: phase.steps for phase in run.phases} if run is not None else {}
+    often = finding.run_per_step
+    rare = (often is not None and often < RARE) or steps.get(finding.phase or "") == 0
+    return finding.site_source == COUNTED and rare
 
 
 def _weighs(finding: Finding, most: float) -> float | None:
@@ -77,9 +94,9 @@ def _holds(finding: Finding) -> float:
     return next((ms for ms in held if ms is not None), 0.0)
 
 
-def _place(finding: Finding, most: float, least: float, weight: float) -> tuple[object, ...]:
-    """Where a finding, a millisecond of which counts for ``weight``, comes among others, of which one can gain
-    ``most``, and one no more than the ``least``."""
+def _place(finding: Finding, most: float, least: float, weight: float, *, seldom: bool) -> tuple[object, ...]:
+    """Where a finding, a millisecond of which counts for ``weight`` and which may be ``seldom``, comes among others, of
+    which one can gain ``most``, and one no more than the ``least``."""
     gained = gain(finding)
     if gained is None and most > 0:
         gained = _weighs(finding, most / weight)
@@ -95,6 +112,7 @@ def _place(finding: Finding, most: float, least: float, weight: float) -> tuple[
         -(gained or 0.0) * weight,
         gained is None and finding.asks_for_more,
         -held * weight if gained is None else 0.0,
+        gained is None and seldom,
         SEVERITIES.index(finding.severity),
         -held,
         -(finding.occurrences or 0) if gained is None else 0,

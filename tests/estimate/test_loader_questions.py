@@ -122,6 +122,17 @@ def test_what_the_model_makes_and_moves_is_no_batch(frames: tuple[FrameSpec, ...
     assert ("pinned and prefetched batches" in asked(estimated(recorded(loader, STEP, copies=frames)))) == batch
 
 
+def test_a_pinning_thread_takes_no_batch_for_what_the_model_makes_and_moves() -> None:
+    def saved(*frames: FrameSpec, pinned: bool | None) -> float:
+        found = estimated(recorded(ahead(ready=3, pinned=pinned), STEP + 400, loading=400, copies=frames))
+        return next(one for one in found.findings if one.rule == "CPY201").saving_ms_per_step or 0.0
+
+    inside = (line(8, "model(x)"), MODULE, line(9, "iden.cuda()"))
+    assert saved(*inside, pinned=False) == pytest.approx(saved(*inside, pinned=None), abs=0.01)
+    batch = line(9, "x.to(device)")
+    assert saved(batch, pinned=False) > saved(batch, pinned=None) + 0.2
+
+
 def ahead(ready: int, pinned: bool | None = True) -> RecordedLoader:
     return RecordedLoader(workers=2, prefetch=2, pinned=pinned, ready=ready)
 
@@ -157,6 +168,19 @@ def test_a_pinning_thread_takes_the_batches_out_of_the_workers_memory() -> None:
         assert saving is not None
         savings.append(saving)
     assert savings[0] - savings[1] == pytest.approx(0.8 * 0.4, abs=0.06)
+
+
+def test_a_copy_that_saves_more_than_it_holds_the_host_says_what_else_its_fix_takes_away() -> None:
+    def message(pinned: bool | None, *frames: FrameSpec) -> str:
+        found = estimated(recorded(ahead(ready=3, pinned=pinned), STEP + 400, loading=400, copies=frames))
+        return next(one for one in found.findings if one.rule == "CPY201").message
+
+    batch, inside = line(9, "x.to(device)"), (line(8, "model(x)"), MODULE, line(9, "iden.cuda()"))
+    taken = (
+        "; a loader that pins also takes the batch from its workers in a thread of its own, which saves this one about "
+    )
+    assert f"{taken}0.31" in message(False, batch)
+    assert "workers" not in message(None, batch) and "workers" not in message(False, *inside)
 
 
 @pytest.mark.parametrize(("workers", "interval_ns"), [(-2, 5), (2, -5), (1 << 62, 1 << 62)])

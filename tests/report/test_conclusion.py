@@ -551,3 +551,12 @@ def test_a_step_of_unknown_saving_that_is_unlike_those_of_the_run_is_told_beside
 
     assert step(1.2) == "5.1 ms; what the first change saves is not known"
     assert step(4.0) == "5.1 ms, 20.4 ms over the run; what the first change saves is not known"
+
+
+def test_what_a_step_takes_over_the_run_is_told_beside_the_saving_of_a_recorded_one_that_is_far_shorter() -> None:
+    wait, info = changed(phase="train", run_saving_ms_per_step=None), sample_run.info()
+    uneven = StepTime(median=5.0, p95=80.0, mean=20.4)
+    phases = tuple(msgspec.structs.replace(one, step_ms=uneven, waits_per_step=2.0) for one in sample_run.phases())
+    mine = msgspec.structs.replace(info, run=sample_run.run(phases=phases))
+    step = dict(conclude(sample_run.report([mine], [wait])).lines)["step"]
+    assert step.startswith("5.1 → 4.91 ms") and "with one change; over the run a step takes 20.4 ms" in step

@@ -104,6 +104,26 @@ def test_the_first_change_leads_to_no_card_that_says_nothing_of_it() -> None:
     assert (page["change"]["place"], page["first"]) == ("data loading", None)
 
 
+def test_the_first_change_leads_to_the_card_of_its_own_phase_and_says_where_that_begins_with_another_cause() -> None:
+    work = IdleCause(cause="host work", ms_per_step=1.0)
+    loading = IdleCause(
+        cause="data loading", ms_per_step=0.4, saving_ms_per_step=1.0, saving_low_ms_per_step=0.5,
+        saving_high_ms_per_step=1.5, likely_saving_ms_per_step=1.0,
+    )  # fmt: skip
+    idle = msgspec.structs.replace(
+        finding("OVL303", "device-starved", None, None), idle_ms_per_step=1.6, saving_ms_per_step=None,
+        saving_low_ms_per_step=None, saving_high_ms_per_step=None, phase="evaluate", causes=(work,),
+    )  # fmt: skip
+    train = msgspec.structs.replace(idle, trace=1, phase="train", causes=(work, loading))
+    page = msgspec.json.decode(data_block(render(report([trace_info(), trace_info()], [idle, train]))))["page"]
+    ids = {card["groups"][0][0]: card["id"] for card in page["cards"]}
+    assert page["change"]["place"] == "data loading" and page["first"] == ids[1] != ids[0]
+    assert page["to_card"] == "See the card of all causes"
+    read = finding("SYN102", "scalar-read", 42, "loss.item()")
+    alone = msgspec.json.decode(data_block(render(report([trace_info()], [read]))))["page"]
+    assert alone["to_card"] == "See its card"
+
+
 def test_the_bars_say_where_only_the_most_that_a_change_saves_is_known() -> None:
     known = msgspec.structs.replace(finding("SYN102", "scalar-read", 42, "loss.item()"), saving_ms_per_step=0.5)
     bound = msgspec.structs.replace(

@@ -17,6 +17,7 @@ from syncscope.report.run_phrases import (
     describe_share,
     describe_waits,
     spell_waits,
+    tell_longer_steps,
 )
 from syncscope.schema.findings import Finding, Site
 from syncscope.schema.run import Counted, PhaseLine, StepTime
@@ -297,14 +298,16 @@ def test_a_phase_that_never_came_is_told_with_those_that_did() -> None:
     assert describe_missed_phase(sample_run.report(), "train") is None
 
 
+LINES = tuple(
+    PhaseLine(site=Site(file="train.py", line=line, function=function), share=share)
+    for line, function, share in ((79, "fit", 0.6), (81, "score", 0.3), (82, "report", 0.1))
+)
+
+
 def fitted(**changes: object) -> list[str]:
     """What is said of an epoch's end that fits something on the host."""
-    lines = tuple(
-        PhaseLine(site=Site(file="train.py", line=line, function=function), share=share)
-        for line, function, share in ((79, "fit", 0.6), (81, "score", 0.3), (82, "report", 0.1))
-    )
     made = list(phases())
-    known = {"share": 0.36, "looks": 20, "lines": lines, **changes}
+    known = {"share": 0.36, "looks": 20, "lines": LINES, **changes}
     made[EPOCH_END] = msgspec.structs.replace(made[EPOCH_END], **known)
     return describe_lines(run(phases=tuple(made)))
 
@@ -340,6 +343,20 @@ def test_uneven_steps_are_told_and_where_their_time_goes(changes: dict[str, obje
 )  # fmt: skip
 def test_steps_that_are_alike_or_of_a_host_that_runs_ahead_are_not_uneven(changes: dict[str, object]) -> None:
     assert fitted(**{"recorded": True, "step_ms": UNEVEN, "waits_per_step": 5.4, **changes}) == []
+
+
+def test_steps_that_are_far_longer_over_the_run_are_told_with_the_line_that_takes_most() -> None:
+    known = {"recorded": True, "step_ms": UNEVEN, "waits_per_step": 5.4, "looks": 20, "lines": LINES}
+    phase = msgspec.structs.replace(phases()[TRAIN], **known)
+    assert tell_longer_steps(phase, 11.0) == "over the run a step takes 27.4 ms, 60 % of it in fit (train.py:79)"
+    assert tell_longer_steps(msgspec.structs.replace(phase, looks=4), 11.0) == "over the run a step takes 27.4 ms"
+    assert tell_longer_steps(phase, 25.0) is None and tell_longer_steps(None, 11.0) is None
+    even = StepTime(median=27.4, p95=28.0, mean=27.4)
+    assert tell_longer_steps(msgspec.structs.replace(phase, step_ms=even), 11.0) is None
+    (line, *_) = phase.lines
+    top = msgspec.structs.replace(line, site=Site(file="train.py", line=120, function="<module>"))
+    said = tell_longer_steps(msgspec.structs.replace(phase, lines=(top,)), 11.0)
+    assert said == "over the run a step takes 27.4 ms, 60 % of it at train.py:120"
 
 
 @pytest.mark.parametrize("changes", [{"recorded": True}, {"share": 0.04}, {"looks": 4}, {"lines": ()}])

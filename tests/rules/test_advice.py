@@ -186,7 +186,10 @@ def test_a_library_between_the_program_and_that_file_changes_nothing():
         ("done[0]", ("aten::is_nonzero", "aten::item"), "torch.where"),
         ("torch.tensor([a, b])", ("aten::item",), "torch.stack"),
         ("unique_losses.item()", ("aten::item",), "loss.detach()"),
-        ("not a name", ("aten::item",), "loss.detach()"),
+        ("torch.eq(guess, y).sum().item()", ("aten::item",), "where it can be added up as well"),
+        ("q.sum(2).argmax(1).item()", ("aten::item",), "the action of a game"),
+        ("(x.argmax(1) == y).sum().item()", ("aten::item",), "where it can be added up as well"),
+        ("not a name", ("aten::item",), "where it can be added up as well"),
     ],
 )
 def test_the_expression_tells_where_ops_are_alike(expression: str, ops: tuple[str, ...], part: str):
@@ -277,7 +280,10 @@ def test_a_gradient_that_backward_takes_to_the_host_is_to_stay_where_the_tensor_
     [
         ("torch.tensor(0.5, device='cuda')", 4, "torch.full"),
         ("torch.tensor([1, 2], device='cuda')", 16, "torch.arange"),
-        ("torch.tensor(lengths, device='cuda')", 240, "torch.tensor(values, pin_memory=True)"),
+        ("torch.tensor(lengths, device='cuda')", 240, "Copy values that change from pinned memory"),
+        ("torch.tensor(np.copy(rows['action']), device=d)", 240, "Copy values that change from pinned memory"),
+        ("torch.tensor(self.anchors, device=self.device)", 240, "Make it once outside the loop"),
+        ("torch.tensor([self.decay**i for i in range(n)], device=d)", 240, "Make it once outside the loop"),
     ],
 )
 def test_a_tensor_made_on_the_host_is_made_on_the_device_once_or_from_pinned_memory(

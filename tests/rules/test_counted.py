@@ -151,7 +151,7 @@ class TestLinesWithoutAWindow:
 
     @pytest.mark.parametrize(("kind", "of_loss"), [("train", True), ("evaluate", False), ("generate", False)])
     def test_a_value_that_is_read_where_nothing_is_trained_is_no_loss(self, kind: PhaseKind, *, of_loss: bool) -> None:
-        builder = TraceBuilder().phase(kind, steps=10).counted(0, 10, line(1, "done.sum().item()"))
+        builder = TraceBuilder().phase(kind, steps=10).counted(0, 10, line(1, "losses.sum().item()"))
         (found,) = findings(builder.run(), "SYN102")
         assert ("loss.detach()" in found.fix) == of_loss
 
@@ -503,6 +503,15 @@ def test_a_counted_read_of_an_evaluation_of_a_program_that_trains_is_no_loss_to_
     builder = TraceBuilder().phase("train", steps=40).phase("evaluate", steps=9).counted(1, 9, ITEM)
     (found,) = findings(builder.run(), "SYN102")
     assert found.fix.startswith("Add it up on the device, and read the sum once, behind the last batch")
+
+
+def test_a_read_in_few_steps_or_between_them_is_left_as_seldom_as_it_is() -> None:
+    builder = TraceBuilder().phase("train", steps=100).counted(0, 10, ITEM, steps=10)
+    builder.counted(0, 30, line(51, "correct.sum().item()"), steps=2)
+    builder.phase("epoch end", turns=5).counted(1, 5, line(60, "total.item()"))
+    fixes = {one.site.line: one.fix for one in findings(builder.run(), "SYN102") if one.site}
+    assert [fix.startswith("Leave it, where it is read as seldom as now") for fix in fixes.values()].count(True) == 2
+    assert fixes[51].startswith("Bring all its values to the host at once, before the loop")
 
 
 FOLDS = ("<site-packages>/torch/_inductor/fx_passes/joint_graph.py", 295, "fold", "bool(value)")

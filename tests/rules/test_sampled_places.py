@@ -126,6 +126,16 @@ def test_a_tensor_that_is_made_and_moved_is_made_on_the_device() -> None:
     assert found.fix.startswith("Make the new tensor on the device")
 
 
+@pytest.mark.parametrize(("function", "ends"), [("_shutdown_workers", True), ("_get_data", False)])
+def test_a_loader_whose_workers_end_is_to_keep_them_and_is_no_work_to_be_moved(function: str, *, ends: bool) -> None:
+    loader = "<site-packages>/torch/utils/data/dataloader.py"
+    inside = (loader, 1580, f"_MultiProcessingDataLoaderIter.{function}", "w.join(timeout=5.0)")
+    join = ("<python>/multiprocessing/process.py", 149, "BaseProcess.join", "self._popen.wait(timeout)")
+    found = judge(starved().sampled(moments(1000), MAIN, LOOP, inside, join))
+    assert found.site is not None and found.site.line == LOOP[1]
+    assert found.fix.startswith("Keep the loader's workers (persistent_workers=True)") == ends
+
+
 def test_lines_that_share_the_work_are_named_by_the_line_that_calls_them():
     one, other = ("data.py", 5, "decode", "a()"), ("data.py", 9, "crop", "b()")
     builder = starved().sampled(moments(1000, times=9), MAIN, LOOP, one)

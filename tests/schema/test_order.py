@@ -127,6 +127,15 @@ def test_what_only_asks_for_another_recording_comes_behind_what_can_be_changed()
     assert gain(unnamed) is None
 
 
+def test_what_was_only_counted_in_each_step_comes_before_what_happens_once_though_that_is_more_severe() -> None:
+    unknown: dict[str, Any] = {"saving_ms_per_step": None, "site_source": "count", "phase": "train"}
+    each = one("CPY201", severity="warning", run_per_step=1.0, occurrences=400, **unknown)
+    rare = one("SYN102", severity="error", run_per_step=0.01, occurrences=4, **unknown)
+    between = one("SYN101", severity="error", run_per_step=74.0, occurrences=888, **{**unknown, "phase": "epoch end"})
+    severe = one("SYN102", severity="error", run_per_step=1.0, occurrences=400, **unknown)
+    assert ordered([rare, between, each, severe], [sample_run.info()]) == (severe, each, between, rare)
+
+
 def test_a_wait_by_design_comes_behind_what_can_be_changed() -> None:
     line_search = one("SYN102", severity="error", saving_ms_per_step=50.0, by_design=True)
     assert ordered([line_search, READ]) == (READ, line_search)

@@ -10,13 +10,14 @@ from functools import cached_property
 import msgspec
 from msgspec.structs import replace
 
-from syncscope.advice import READ_MANY, WEIGHTS
+from syncscope.advice import READ_MANY, SELDOM, WEIGHTS
 from syncscope.rules.base.groups import MANY, key_of, to_ms
 from syncscope.rules.base.program import moves_weights, name_inference
 from syncscope.rules.base.rule import Hit, RankRule, name_place
 from syncscope.schema.counting import MAY_WAIT_NS, RecordedPhase
 from syncscope.schema.expressions import TO_HOST, called_name
 from syncscope.schema.findings import UNEXPLAINED, Finding, Severity, fingerprint
+from syncscope.schema.order import RARE
 from syncscope.timeline import Place, Timeline
 from syncscope.timeline.collective_waits import strip_collective
 from syncscope.timeline.op_chains import known_op, ops_of
@@ -403,8 +404,14 @@ def _names(line: CountedLine, ops: tuple[str, ...]) -> Iterator[str]:
     elif line.place.site is not None and called_name(line.place.site.expression) in TO_HOST:
         yield "DtoH"
     often = line.frequency(several=False)
-    if line.phase.steps and often is not None and often.mean >= MANY:
+    if often is None:
+        return
+    each = sum(one.wait.count for one in line.known) / line.steps_with if line.steps_with else often.mean
+    if line.phase.steps and max(often.mean, each) >= MANY:
         yield READ_MANY
+    between = not line.phase.steps and line.phase.kind in ("epoch end", "checkpoint")
+    if each < MANY and (between or (line.phase.steps and often.mean < RARE)):
+        yield SELDOM
 
 
 def _message(line: CountedLine, finding: Finding) -> str:

@@ -12,6 +12,7 @@ from syncscope.rules.base.idle_circumstances import (
     BEFORE_COPIES,
     BEFORE_FIRST,
     BESIDE_GRAPH,
+    ENDS_WORKERS,
     GRAPH_LAUNCH,
     IN_COMPILED,
     IN_COPY,
@@ -193,6 +194,17 @@ ADVICE = (
         f"{IN_LAUNCHER} host work",
         "This is the launcher of a kernel language, which looks at the arguments of each call anew, as no other "
         "thread can: replay the calls as a CUDA graph, or launch fewer and larger kernels.",
+    ),
+    Advice(
+        f"{ENDS_WORKERS} host work",
+        "Keep the loader's workers (persistent_workers=True), or one iterator whose next batch is taken: here the host "
+        "waits for the workers to end, as at the end of each loop over a loader and of each next(iter(loader)), and "
+        "the next one starts others.",
+        before="x = next(iter(DataLoader(data, num_workers=4)))    # four processes that start and end",
+        after="""
+        batches = iter(DataLoader(data, num_workers=4))     # once
+        x = next(batches)
+        """,
     ),
     Advice(
         f"{IN_DATASET} host work",

@@ -19,7 +19,7 @@ from syncscope.rules.base.program import (
     works_in_graph,
 )
 from syncscope.rules.base.recorded_graphs import count_recordings
-from syncscope.rules.base.sampled_places import name_sampled_lines
+from syncscope.rules.base.sampled_places import is_mostly_inside, name_sampled_lines
 from syncscope.schema.expressions import called_name, makes_tensor_on_host, moves_new_tensor
 from syncscope.schema.findings import Frame, Site
 from syncscope.schema.recording import LOADER_START
@@ -88,6 +88,12 @@ lines."""
 SAMPLED = "sampled"
 """The name for host work that several lines share, as samples tell."""
 
+ENDS_WORKERS = "ends-workers"
+"""The name for host work that waits for the workers of a loader to end."""
+
+LOADERS, END_OF_WORKERS = "torch/utils/data/dataloader.py", "_shutdown_workers"
+"""Where PyTorch has its loaders, and the function there that ends their workers."""
+
 STARTS_WORKERS = "starts-workers"
 """The name for data loading most of which is the start of a loader's workers."""
 
@@ -136,6 +142,8 @@ def name_host_work(timeline: Timeline) -> list[str]:
     """What the advice on host work depends on."""
     if is_in_ops_that_launch_first(timeline, "host work"):
         return [IN_FIRST]
+    if is_mostly_inside(timeline, "host work", LOADERS, END_OF_WORKERS):
+        return [ENDS_WORKERS]
     found = find_idle_place(timeline, "host work")
     ours = [OURS] if timeline.trace.recording is not None else []
     if found is None and name_sampled_lines(timeline, "host work"):

@@ -10,12 +10,19 @@ from typing import Any, ClassVar
 import msgspec
 import numpy as np
 
-from syncscope.advice import MADE_ANEW, Advice, Example, choose
+from syncscope.advice import CHOICE, GIVEN, MADE_ANEW, NO_LOSS, Advice, Example, choose
 from syncscope.rules.base.groups import SAVING_NULL_WHY, Group, groups
 from syncscope.rules.base.occurrences import Occurrences
 from syncscope.rules.base.once import ONCE
 from syncscope.rules.base.question import Intervention, NoQuestion
-from syncscope.schema.expressions import add_argument, called_name, moves_new_tensor
+from syncscope.schema.expressions import (
+    add_argument,
+    called_name,
+    moves_new_tensor,
+    reads_choice,
+    speaks_of_loss,
+    takes_given_values,
+)
 from syncscope.schema.findings import Finding, Severity, fingerprint
 from syncscope.schema.ranks import BetweenRanks
 from syncscope.schema.report import NotChecked, Report, TraceInfo
@@ -256,8 +263,16 @@ def name_place(place: Place) -> Iterator[str]:
         yield frame.function.split(".")[-1]
     name = called_name(place.running) or place.entry
     yield name if name == "[]" else f"{name}()"
-    if moves_new_tensor(place.running or (place.site.expression if place.site else None)):
+    texts = [text for text in (place.running, place.site.expression if place.site else None) if text]
+    shown = next(iter(texts), None)
+    if moves_new_tensor(shown):
         yield MADE_ANEW
+    if takes_given_values(shown):
+        yield GIVEN
+    if reads_choice(shown):
+        yield CHOICE
+    if texts and not any(map(speaks_of_loss, texts)):
+        yield NO_LOSS
 
 
 class RunFindings(msgspec.Struct, frozen=True):

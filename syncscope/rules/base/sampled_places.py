@@ -97,6 +97,19 @@ def _is_of_step(line: Line, place: Place, charged: _Charged) -> bool:
     return inside >= MAIN_SHARE * sum(mine.values())
 
 
+def is_mostly_inside(timeline: Timeline, cause: str, file: str, function: str) -> bool:
+    """Whether most samples of what the device is idle for are inside of a function, in a file whose path ends so."""
+    charged = _charge(timeline, (cause,))
+    if charged is None:
+        return False
+
+    def is_inside(sampled: _Sampled) -> bool:
+        names = ((one.file, one.function.rpartition(".")[2]) for one in sampled.frames)
+        return any(path.endswith(file) and name == function for path, name in names)
+
+    return sum(ns for sampled, ns in charged.ns.items() if is_inside(sampled)) >= MAIN_SHARE * charged.whole
+
+
 def name_sampled_lines(timeline: Timeline, cause: str) -> list[str]:
     """``31 % decode (data.py:12)``: the innermost lines of the user's that share what the device is idle for, with
     their functions, the one with the most first. None where there are too few samples, or no line has a tenth."""

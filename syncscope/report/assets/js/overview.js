@@ -14,7 +14,7 @@ function drawVerdict(page) {
         el(
           "dd",
           {},
-          name === "first" && page.change ? firstChange(page.change, page.first) : breakable(unbroken(text)),
+          name === "first" && page.change ? firstChange(page.change, page.first, page.to_card) : breakable(unbroken(text)),
           name === "first" && page.kernels ? [" ", toTotals()] : null,
         ),
       ),
@@ -23,12 +23,12 @@ function drawVerdict(page) {
 }
 
 /** Where the first change is, on a line of its own what to do, and the way to its card. */
-function firstChange({ place, expression, gain, fix }, card) {
+function firstChange({ place, expression, gain, fix }, card, toCard) {
   return [
     el("code", {}, breakable(place)),
     ...(expression ? [" ", el("code", {}, breakable(expression))] : []),
     gain ? ` (${unbroken(gain)})` : null,
-    el("span", { class: "fix" }, breakable(fix), card ? [" ", el("a", { href: `#${card}` }, "See its card")] : null),
+    el("span", { class: "fix" }, breakable(fix), card ? [" ", el("a", { href: `#${card}` }, toCard)] : null),
   ];
 }
 
