@@ -30,7 +30,7 @@ from syncscope.report.recorded_part import describe_part
 from syncscope.report.runs import count_waits, holds_collectives_alone, is_counted_only, is_seldom, main_phase, phase_of
 from syncscope.report.trace_phrases import label_by_number, label_cause, was_shared
 from syncscope.report.worth_phrases import LOW, find_step_ms, find_step_of_run, outlasts_recorded
-from syncscope.schema.findings import COMPILED, RACES, Finding, gain, is_exposed
+from syncscope.schema.findings import BETWEEN_RANKS, COMPILED, RACES, Finding, gain, is_exposed
 from syncscope.schema.order import weigh
 from syncscope.schema.report import Report, TraceInfo
 from syncscope.schema.run import Run
@@ -250,14 +250,18 @@ def _can_begin(finding: Finding) -> bool:
 
 def _is_guess(best: Finding, info: TraceInfo) -> bool:
     """Whether what a change saves is known at most, and the trace does not show why the device is idle for longer, or
-    that is little on a device that computes nearly all the time. A wait that holds the host for long is no guess."""
+    that is little on a device that computes nearly all the time; where nothing of it is known, that is what such a
+    device does not compute. A wait that holds the host for long is no guess."""
     held, step_ms = best.run_stall_ms_per_step, find_step_of_run(best, info)
     if is_hidden(best) or (held is not None and step_ms and held >= HIGH * step_ms):
         return False
     gain = measure_gain(best, info)
     most = 0.0 if gain is None or not gain.step_ms else gain.ms / gain.step_ms
     guessed = not best.rule.startswith(RACES) and (gain is None or gain.kind == "at most")
-    little = gain is not None and most < HIGH and (share_of_compute(info) or 0.0) >= COMPUTES
+    computes = share_of_compute(info) or 0.0
+    of_others = is_exposed(best) or best.rule.startswith(BETWEEN_RANKS)
+    left = most if gain is not None else math.inf if of_others else 1.0 - computes
+    little = computes >= COMPUTES and left < HIGH
     return guessed and (little or (is_mostly_unknown(info) and most < share_of_cause("unknown", info)))
 
 

@@ -45,7 +45,7 @@ def explain_no_change(found: Sequence[Finding], report: Report, trace: int, *, a
     computes, unseen = share_of_compute(info) or 0.0, _list_unchecked(report)
     if computes >= COMPUTES and READS not in unseen:
         busy = f"the device computes for {percent(computes, 1.0)} of the {whole}{_name_longest(info)}"
-        little = any(finding.saving_high_ms_per_step for finding in found if not finding.saving_below_drift)
+        little = any(_may_save(finding) for finding in found if not finding.saving_below_drift)
         known = "nothing is known to save" if little else f"{nothing} that saves"
         return f"{KERNELS}: {busy}; {known} 1 % of it"
     none = f"no change is known to save 1 % of the {whole}" if found else nothing
@@ -55,6 +55,12 @@ def explain_no_change(found: Sequence[Finding], report: Report, trace: int, *, a
     though += _what_to_do(found, info) if idle >= MOSTLY else ""
     some = f"; {count(len(unseen), 'rule')} could not be checked" if unseen else ""
     return f"{none}{though}{some}"
+
+
+def _may_save(finding: Finding) -> bool:
+    """Whether something is known of what a change saves at most, or nothing of what may begin."""
+    high = finding.saving_high_ms_per_step
+    return high > 0 if high is not None else finding.severity != "note" and not finding.by_design
 
 
 def is_mostly_unknown(info: TraceInfo) -> bool:

@@ -169,6 +169,17 @@ def test_a_small_bound_does_not_come_before_the_kernels_of_a_device_that_compute
     assert both.step == "5.1 ms; what both changes save is not known: at most 7.8 % of it"
 
 
+def test_what_is_of_unknown_saving_does_not_come_before_the_kernels_of_a_device_that_leaves_it_little() -> None:
+    overlap = sample.trace_info().overlap
+    assert overlap is not None
+    unknown = changed(saving_ms_per_step=None, saving_low_ms_per_step=None, saving_high_ms_per_step=None)
+    busy = msgspec.structs.replace(overlap, device_busy_ms=5.9, compute_ms=5.94, idle_ms=0.1)
+    kernels = "look at the kernels: the device computes for 100 % of the step; nothing is known to save 1 % of it"
+    assert lines(unknown, overlap=busy)["first"] == kernels
+    less = msgspec.structs.replace(busy, compute_ms=4.5)
+    assert lines(unknown, overlap=less)["first"].startswith("train.py:42")
+
+
 def test_what_most_idle_time_asks_for_is_said_also_where_its_saving_is_not_known() -> None:
     overlap = sample.trace_info().overlap
     assert overlap is not None
