@@ -100,7 +100,9 @@ def conclude(report: Report, verdict: Verdict | None = None) -> Conclusion:
     best = listed if verdict is not None else begin_with_cause(listed, found, report.traces)
     if best is not None and verdict is None:
         best = _prefer_longest_phase(best, found, report.traces)
-    if best is not None and verdict is None and _is_guess(best, report.traces[best.trace]):
+    if best is not None and verdict is None and (
+        _is_guess(best, report.traces[best.trace]) or _is_little_of_first_pass(best, report.traces[best.trace])
+    ):
         best = None
     trace = best.trace if best is not None else _idlest(report.traces)
     changes = count_changes(found)
@@ -263,6 +265,16 @@ def _is_guess(best: Finding, info: TraceInfo) -> bool:
     left = most if gain is not None else math.inf if of_others else 1.0 - computes
     little = computes >= COMPUTES and left < HIGH
     return guessed and (little or (is_mostly_unknown(info) and most < share_of_cause("unknown", info)))
+
+
+def _is_little_of_first_pass(best: Finding, info: TraceInfo) -> bool:
+    """Whether a trace without steps is mostly warm-up, which what was replayed holds too, and the change saves little
+    of that: what it saves of later passes is another matter."""
+    if info.steps.count or best.rule.startswith(RACES) or share_of_cause("warm-up", info) < MOSTLY:
+        return False
+    saved = measure_gain(best, info)
+    little = saved is not None and saved.step_ms and saved.ms < HIGH * saved.step_ms
+    return bool(little) and not _lacks_warm_up(info)
 
 
 def _idlest(traces: Sequence[TraceInfo]) -> int:

@@ -36,10 +36,11 @@ def explain_no_change(found: Sequence[Finding], report: Report, trace: int, *, a
         unseen = _list_unchecked(report)
         some = f"; {count(len(unseen), 'rule')} could not be checked" if unseen else ""
         return f"record again, with torch.profiler's ProfilerActivity.CUDA: the trace holds no device activity{some}"
-    if all_help:
+    warm_up = share_of_cause("warm-up", info)
+    if all_help and (warm_up < MOSTLY or info.steps.count):
         begin = f": begin with {describe_change(found[0], info, with_gain=False).where}" if found else ""
         return f"no single change is known to save 1 % of the {whole}, only all of them together{begin}"
-    if (warm_up := share_of_cause("warm-up", info)) >= MOSTLY:
+    if warm_up >= MOSTLY:
         return f"record later steps: {percent(warm_up, 1.0)} of this time is warm-up, which they do not repeat"
     nothing = "nothing unexpected was found" if report.findings and not found else "nothing was found"
     computes, unseen = share_of_compute(info) or 0.0, _list_unchecked(report)
