@@ -100,8 +100,10 @@ def conclude(report: Report, verdict: Verdict | None = None) -> Conclusion:
     best = listed if verdict is not None else begin_with_cause(listed, found, report.traces)
     if best is not None and verdict is None:
         best = _prefer_longest_phase(best, found, report.traces)
-    if best is not None and verdict is None and (
-        _is_guess(best, report.traces[best.trace]) or _is_little_of_first_pass(best, report.traces[best.trace])
+    if (
+        best is not None
+        and verdict is None
+        and (_is_guess(best, report.traces[best.trace]) or _is_little_of_first_pass(best, report.traces[best.trace]))
     ):
         best = None
     trace = best.trace if best is not None else _idlest(report.traces)

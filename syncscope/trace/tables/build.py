@@ -196,8 +196,9 @@ def _why_without_device(contents: Contents) -> str:
             "records nothing of Apple's"
         )
     return (
-        f"recorded without ProfilerActivity.CUDA, or the driver's profiler (CUPTI) could not be used? The file names the device, {named}; in "
-        "WSL and in containers the driver may deny it, and only one profiler at a time can have it"
+        "recorded without ProfilerActivity.CUDA, or the driver's profiler (CUPTI) could not be used? The file names "
+        f"the device, {named}; in WSL and in containers the driver may deny it, and only one profiler at a time can "
+        "have it"
     )
 
 
