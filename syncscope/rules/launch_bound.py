@@ -57,7 +57,7 @@ class LaunchBound(RankRule):
     Why it costs: launching a kernel takes the host 5 to 20 µs, with PyTorch and Python around it. A kernel that runs
     for less leaves the device waiting for the next one, kernel after kernel. No wait causes this: the queue never
     fills. Reported where the host, its waits left out, needs longer for the launches than the device for the work, and
-    the device waits between launches for a tenth of the step.
+    the device waits between launches for a tenth of the step, without what is done once.
 
     Bad:
         for p in model.parameters():            # thousands of tiny kernels
