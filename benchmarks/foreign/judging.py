@@ -54,6 +54,9 @@ SETS = {
     "twenty-first reading: judged before the mends that it led to": Path(__file__).with_name(
         "twenty_first_reading.json"
     ),
+    "twenty-second reading: judged before the mends that it led to": Path(__file__).with_name(
+        "twenty_second_reading.json"
+    ),
 }
 """The files of judgements by what they are evidence of."""
 

@@ -39,6 +39,7 @@ BOUNDS: dict[object, str] = {Intervention.JOIN_GRAPHS: JOINED, Intervention.OVER
 SUMS_UP = "it sums up what others cause: their savings are its own"
 OUTSIDE = "it happens only outside the recorded steps"
 IDLE_DEVICE = "it happens only before the device's first work or after its last, so the device waits for nothing there"
+NO_STEPS = "the trace has no steps, so what one would be as a single graph is not known"
 UNKNOWN = "the recorded steps hold no calls that its fix would change"
 RANGE = "no bare step time is known (record it, or give --bare-ms): how far the profiler slows the host is a guess"
 
@@ -83,7 +84,8 @@ def deny_saving(finding: Finding, why: str | None = None) -> Finding:
     elif why is None and (main := main_cause(finding)) is not None:
         why = WHY_NONE.get(main.cause, UNKNOWN)
     elif why is None or not finding.count:
-        stepless = IDLE_DEVICE if finding.per_step is None else UNKNOWN
+        without_steps = NO_STEPS if question is Intervention.JOIN_GRAPHS else IDLE_DEVICE
+        stepless = without_steps if finding.per_step is None else UNKNOWN
         why = stepless if finding.count else OUTSIDE
     causes = tuple(msgspec.structs.replace(cause, saving_null_why=known) for cause in finding.causes)
     return msgspec.structs.replace(finding, causes=causes, saving_null_why=why)

@@ -39,7 +39,7 @@ from syncscope.report.runs import (
 )
 from syncscope.report.trace_phrases import label_by_number, label_cause, was_shared
 from syncscope.report.worth_phrases import LOW, find_step_ms, find_step_of_run, outlasts_recorded
-from syncscope.schema.findings import COMPILED, RACES, Finding, gain, is_exposed
+from syncscope.schema.findings import BETWEEN_RANKS, COMPILED, RACES, Finding, gain, is_exposed
 from syncscope.schema.order import weigh
 from syncscope.schema.report import Report, TraceInfo
 from syncscope.schema.run import Run
@@ -109,7 +109,11 @@ def conclude(report: Report, verdict: Verdict | None = None) -> Conclusion:
     best = listed if verdict is not None else begin_with_cause(listed, found, report.traces)
     if best is not None and verdict is None:
         best = _prefer_longest_phase(best, found, report.traces)
-    if best is not None and verdict is None and _is_guess(best, report.traces[best.trace]):
+    if (
+        best is not None
+        and verdict is None
+        and (_is_guess(best, report.traces[best.trace]) or _is_little_of_first_pass(best, report.traces[best.trace]))
+    ):
         best = None
     trace = best.trace if best is not None else _idlest(report.traces)
     changes = count_changes(found)
@@ -259,15 +263,29 @@ def _can_begin(finding: Finding) -> bool:
 
 def _is_guess(best: Finding, info: TraceInfo) -> bool:
     """Whether what a change saves is known at most, and the trace does not show why the device is idle for longer, or
-    that is little on a device that computes nearly all the time. A wait that holds the host for long is no guess."""
+    that is little on a device that computes nearly all the time; where nothing of it is known, that is what such a
+    device does not compute. A wait that holds the host for long is no guess."""
     held, step_ms = best.run_stall_ms_per_step, find_step_of_run(best, info)
     if is_hidden(best) or (held is not None and step_ms and held >= HIGH * step_ms):
         return False
     gain = measure_gain(best, info)
     most = 0.0 if gain is None or not gain.step_ms else gain.ms / gain.step_ms
     guessed = not best.rule.startswith(RACES) and (gain is None or gain.kind == "at most")
-    little = gain is not None and most < HIGH and (share_of_compute(info) or 0.0) >= COMPUTES
+    computes = share_of_compute(info) or 0.0
+    of_others = is_exposed(best) or best.rule.startswith(BETWEEN_RANKS)
+    left = most if gain is not None else math.inf if of_others else 1.0 - computes
+    little = computes >= COMPUTES and left < HIGH
     return guessed and (little or (is_mostly_unknown(info) and most < share_of_cause("unknown", info)))
+
+
+def _is_little_of_first_pass(best: Finding, info: TraceInfo) -> bool:
+    """Whether a trace without steps is mostly warm-up, which what was replayed holds too, and the change saves little
+    of that: what it saves of later passes is another matter."""
+    if info.steps.count or best.rule.startswith(RACES) or share_of_cause("warm-up", info) < MOSTLY:
+        return False
+    saved = measure_gain(best, info)
+    little = saved is not None and saved.step_ms and saved.ms < HIGH * saved.step_ms
+    return bool(little) and not _lacks_warm_up(info)
 
 
 def _idlest(traces: Sequence[TraceInfo]) -> int:

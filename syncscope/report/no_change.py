@@ -36,16 +36,17 @@ def explain_no_change(found: Sequence[Finding], report: Report, trace: int, *, a
         unseen = _list_unchecked(report)
         some = f"; {count(len(unseen), 'rule')} could not be checked" if unseen else ""
         return f"record again, with torch.profiler's ProfilerActivity.CUDA: the trace holds no device activity{some}"
-    if all_help:
+    warm_up = share_of_cause("warm-up", info)
+    if all_help and (warm_up < MOSTLY or info.steps.count):
         begin = f": begin with {describe_change(found[0], info, with_gain=False).where}" if found else ""
         return f"no single change is known to save 1 % of the {whole}, only all of them together{begin}"
-    if (warm_up := share_of_cause("warm-up", info)) >= MOSTLY:
+    if warm_up >= MOSTLY:
         return f"record later steps: {percent(warm_up, 1.0)} of this time is warm-up, which they do not repeat"
     nothing = "nothing unexpected was found" if report.findings and not found else "nothing was found"
     computes, unseen = share_of_compute(info) or 0.0, _list_unchecked(report)
     if computes >= COMPUTES and READS not in unseen:
         busy = f"the device computes for {percent(computes, 1.0)} of the {whole}{_name_longest(info)}"
-        little = any(finding.saving_high_ms_per_step for finding in found if not finding.saving_below_drift)
+        little = any(_may_save(finding) for finding in found if not finding.saving_below_drift)
         known = "nothing is known to save" if little else f"{nothing} that saves"
         return f"{KERNELS}: {busy}; {known} 1 % of it"
     none = f"no change is known to save 1 % of the {whole}" if found else nothing
@@ -55,6 +56,12 @@ def explain_no_change(found: Sequence[Finding], report: Report, trace: int, *, a
     though += _what_to_do(found, info) if idle >= MOSTLY else ""
     some = f"; {count(len(unseen), 'rule')} could not be checked" if unseen else ""
     return f"{none}{though}{some}"
+
+
+def _may_save(finding: Finding) -> bool:
+    """Whether something is known of what a change saves at most, or nothing of what may begin."""
+    high = finding.saving_high_ms_per_step
+    return high > 0 if high is not None else finding.severity != "note" and not finding.by_design
 
 
 def is_mostly_unknown(info: TraceInfo) -> bool:

@@ -17,16 +17,13 @@ from syncscope.rules.base.recorded_graphs import count_recordings
 from syncscope.rules.base.rule import Hit, Inspection, RankRule, Rule
 from syncscope.rules.base.sampled_places import name_sampled_lines
 from syncscope.rules.comm_not_overlapped import CommNotOverlapped
-from syncscope.rules.launch_bound import LaunchBound
+from syncscope.rules.launch_bound import ONCE, LaunchBound
 from syncscope.schema.findings import Finding, IdleCause, Severity
 from syncscope.schema.idle import BESIDE_THE_HOST, is_summed_up, main_cause, main_of
 from syncscope.schema.numbers import milliseconds, percent
 from syncscope.timeline import Timeline
 from syncscope.timeline.bubbles import SLOW_PACE
 from syncscope.timeline.places import NOWHERE, Place
-
-ONCE = "warm-up"
-"""The cause of idle time that later steps do not repeat."""
 
 HOSTS = ("host work", "launching", "host collective", "host idle", "data loading", "pageable copy")
 """Causes of idle time that are what the host does meanwhile, so that the function is the answer."""

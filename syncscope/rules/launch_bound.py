@@ -24,6 +24,9 @@ from syncscope.timeline.steps import step_of
 from syncscope.timeline.tables import CAUSES
 from syncscope.timeline.waits import is_wait
 
+ONCE = "warm-up"
+"""The cause of idle time that later steps do not repeat."""
+
 LEAST_SHARE = 0.1
 """The step is bound by launches if the device waits for the next launch for at least this share of it."""
 
@@ -54,7 +57,7 @@ class LaunchBound(RankRule):
     Why it costs: launching a kernel takes the host 5 to 20 µs, with PyTorch and Python around it. A kernel that runs
     for less leaves the device waiting for the next one, kernel after kernel. No wait causes this: the queue never
     fills. Reported where the host, its waits left out, needs longer for the launches than the device for the work, and
-    the device waits between launches for a tenth of the step.
+    the device waits between launches for a tenth of the step, without what is done once.
 
     Bad:
         for p in model.parameters():            # thousands of tiny kernels
@@ -204,7 +207,7 @@ def _find_pace(timeline: Timeline) -> _Pace | None:
     steps, scale = max(len(timeline.steps), 1), _bare_share(timeline)
     if launching is None or overlap is None or span is None or launching.launches < LEAST_LAUNCHES * steps:
         return None
-    span_ms = (span[1] - span[0]) * 1e-6 / steps
+    span_ms = (span[1] - span[0]) * 1e-6 / steps - overlap.idle_by_cause.get(ONCE, 0.0)
     host_ms = launching.own_ns * 1e-6 / steps * scale
     if host_ms <= overlap.device_busy_ms:
         return None

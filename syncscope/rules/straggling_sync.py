@@ -15,9 +15,9 @@ from syncscope.rules.base.rule import RunFindings, RunRule
 from syncscope.rules.base.waiting_ranks import find_free_ms, find_held_ms, limit_by_late_ranks
 from syncscope.rules.blocking_copy import BlockingCopy
 from syncscope.rules.comm_not_overlapped import CommNotOverlapped
-from syncscope.rules.device_starved import ONCE
 from syncscope.rules.dynamic_shape import DynamicShape
 from syncscope.rules.explicit_sync import ExplicitSync
+from syncscope.rules.launch_bound import ONCE
 from syncscope.rules.library_sync import LibrarySync
 from syncscope.rules.pageable_copy import PageableCopy
 from syncscope.rules.scalar_read import ScalarRead

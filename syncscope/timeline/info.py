@@ -203,7 +203,7 @@ def _ahead(timeline: Timeline) -> tuple[str, ...]:
 
 def _before_first_work(timeline: Timeline) -> tuple[str, ...]:
     """A sentence on what the host did before the device's first work, where no step says that it belongs to any, and
-    that is longer than all that is looked at."""
+    that is longer than all that is looked at and not done once."""
     starts = [int(table.ts.min()) for table in (timeline.calls, timeline.ops, timeline.annotations) if len(table)]
     if timeline.span is None or timeline.device is None or len(timeline.steps) or not starts:
         return ()
@@ -217,7 +217,7 @@ def _before_first_work(timeline: Timeline) -> tuple[str, ...]:
             f"the trace begins with a wait of {milliseconds(waiting * 1e-6)} for work that was launched before it: "
             "that is no part of what the recorded work takes",
         )
-    if before < max(last - first, LEAST_BEFORE):
+    if before < max(last - first - _done_once_ns(timeline), LEAST_BEFORE):
         return ()
     loads = timeline.loads
     loading = Union(loads.ts, loads.end).clipped(min(starts), first).length
@@ -235,12 +235,17 @@ def _behind_last_work(timeline: Timeline) -> tuple[str, ...]:
         return ()
     first, last = timeline.span
     behind = int(timeline.ops.end.max()) - last
-    if behind < max(last - first, LEAST_BEFORE):
+    if behind < max(last - first - _done_once_ns(timeline), LEAST_BEFORE):
         return ()
     return (
         f"nothing is said of the {milliseconds(behind * 1e-6)} behind the device's last work: where they come back, "
         "mark the steps (prof.step())",
     )
+
+
+def _done_once_ns(timeline: Timeline) -> float:
+    """Nanoseconds of a trace without steps in which the device is idle for what is done once."""
+    return timeline.overlap.idle_by_cause.get("warm-up", 0.0) * 1e6 if timeline.overlap else 0.0
 
 
 def name_device(timeline: Timeline) -> str | None:

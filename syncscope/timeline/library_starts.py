@@ -117,8 +117,9 @@ def find_handles(ops: Ops, calls: Calls) -> _Spans:
 
 def find_first_choices(ops: Ops, calls: Calls, activities: Activities, steps: Steps) -> _Spans:
     """Begin, end and thread of the silence in which a library chooses a kernel that it has not launched before: in a
-    library's op, from its begin or its last call to the launch. Where a later launch of the kernel took as long, it is
-    something else, but for the plans of convolutions, of which each shape has its own, and which ask for much."""
+    library's op, from its begin or its last call to the launch, whatever it asks and sets between. Where a later launch
+    of the kernel took as long, it is something else, but for the plans of convolutions, of which each shape has its
+    own, and which ask for much."""
     known = np.flatnonzero(activities.launch >= 0)
     if not len(known) or not len(ops):
         return
@@ -126,7 +127,8 @@ def find_first_choices(ops: Ops, calls: Calls, activities: Activities, steps: St
     launch, name = activities.launch[known], activities.name_places[known]
     op = ops.around(calls)[launch]
     chooses = (op >= 0) & np.append(ops.named(LIBRARY_OPS.match), False)[op]
-    last = last_before(calls.ts[launch], calls.tid[launch], np.arange(len(calls)), calls.ts, calls.tid)
+    others = np.flatnonzero(~passing(calls.name, INQUIRIES.match))
+    last = last_before(calls.ts[launch], calls.tid[launch], others, calls.ts, calls.tid)
     since = np.where(last >= 0, np.append(_all_returned(calls), 0)[last], np.iinfo(np.int64).min)
     begin = np.maximum(since, np.append(ops.ts, 0)[op])
     planned = chooses & np.append(ops.named(PLANNED.match), False)[op]

@@ -132,6 +132,20 @@ def test_where_most_is_warm_up_other_steps_come_first() -> None:
     assert first(4.5, READ).startswith("train.py:42  loss.item()")
 
 
+def test_what_saves_little_of_a_first_pass_does_not_come_before_another_recording() -> None:
+    known = sample.trace_info().overlap
+    assert known is not None
+
+    def first(warm_up_ms: float, saving_ms: float) -> str:
+        overlap = msgspec.structs.replace(known, idle_ms=4.5, idle_by_cause={"warm-up": warm_up_ms})
+        found = changed(saving_ms_per_step=saving_ms, saving_low_ms_per_step=None, saving_high_ms_per_step=None)
+        return lines(found, overlap=overlap, steps=WITHOUT_STEPS)["first"]
+
+    assert first(4.5, 0.2) == "record later steps: 51 % of this time is warm-up, which they do not repeat"
+    assert first(4.5, 2.0).startswith("train.py:42")
+    assert first(1.0, 0.2).startswith("train.py:42")
+
+
 def test_findings_that_may_stay_are_not_nothing() -> None:
     said = lines(changed(status="baseline"))["first"]
     assert said.startswith("nothing unexpected was found, though the device is idle for 27 % of the step;")
@@ -167,6 +181,17 @@ def test_a_small_bound_does_not_come_before_the_kernels_of_a_device_that_compute
     both = conclude(msgspec.structs.replace(report, saving_all_ms_per_step=None, **bounds))
     assert (both.change, both.finding) == (kernels, None)
     assert both.step == "5.1 ms; what both changes save is not known: at most 7.8 % of it"
+
+
+def test_what_is_of_unknown_saving_does_not_come_before_the_kernels_of_a_device_that_leaves_it_little() -> None:
+    overlap = sample.trace_info().overlap
+    assert overlap is not None
+    unknown = changed(saving_ms_per_step=None, saving_low_ms_per_step=None, saving_high_ms_per_step=None)
+    busy = msgspec.structs.replace(overlap, device_busy_ms=5.9, compute_ms=5.94, idle_ms=0.1)
+    kernels = "look at the kernels: the device computes for 100 % of the step; nothing is known to save 1 % of it"
+    assert lines(unknown, overlap=busy)["first"] == kernels
+    less = msgspec.structs.replace(busy, compute_ms=4.5)
+    assert lines(unknown, overlap=less)["first"].startswith("train.py:42")
 
 
 def test_what_most_idle_time_asks_for_is_said_also_where_its_saving_is_not_known() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from syncscope.estimate.answers import deny_saving
+from syncscope.estimate.answers import NO_STEPS, deny_saving
 from syncscope.rules import BY_CODE, find
 from syncscope.rules.base.compile_rule import NOT_LOOKED_FOR
 from syncscope.rules.graph_break import NO_ROW
@@ -266,6 +266,13 @@ def test_a_break_in_a_trace_of_others_has_what_the_host_does_outside_of_the_grap
             builder.launch("k", call=(begin + at, 5), runs=(begin + at + 10, 5))
     said = one(builder, "CMP702").message
     assert said.endswith("since its graph breaks; outside of its graphs the host takes 0.3 ms a run and makes 1 launch")
+
+
+def test_a_break_without_steps_is_not_said_to_leave_the_device_waiting_for_nothing() -> None:
+    builder = TraceBuilder().launch("k", call=(10, 5), runs=(20, 100))
+    builder.op("Torch-Compiled Region: 0/0", 100, 500).op("Torch-Compiled Region: 1/0", 200, 100)
+    found = one(builder.launch("k", call=(250, 5), runs=(260, 300)), "CMP702")
+    assert deny_saving(found).saving_null_why == NO_STEPS
 
 
 def test_graphs_alone_do_not_tell_a_break_in_a_trace_of_others() -> None:

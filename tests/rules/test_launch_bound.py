@@ -57,6 +57,15 @@ def test_a_part_that_only_launches_is_enough_where_the_device_waits_for_a_fifth(
     assert bound(in_part(80, bare=2600)) == []
 
 
+def test_what_is_done_once_is_no_part_of_the_time_that_the_device_waits_for_a_share_of():
+    builder = TraceBuilder().launch("fill", call=(0, 5), runs=(10, 5)).op("aten::mm", 20, 40_000)
+    builder.launch("ampere_sgemm", call=(40_000, 5), runs=(40_010, 5))
+    for number in range(100):
+        builder.launch("tiny", call=(40_030 + 20 * number, 5), runs=(40_040 + 20 * number, 3))
+    (finding,) = bound(builder)
+    assert "for 102 launches" in finding.message
+
+
 def test_a_device_that_is_busy_for_longer_than_the_host_is_not():
     assert bound(loop(runs=25)) == []
 

@@ -26,6 +26,12 @@ def test_what_a_library_does_before_it_first_launches_a_kernel_is_its_choice() -
     assert stretches(builder) == [(LOADING, 0, 2 * MS)]
 
 
+def test_what_a_library_asks_and_sets_before_it_first_launches_a_kernel_is_part_of_its_choice() -> None:
+    builder = matmul(matmul(TraceBuilder(), 0, 2 * MS), 5 * MS, 10)
+    builder.call("cudaFuncGetAttributes", 900, 17).call("cudaFuncSetAttribute", 1800, 17)
+    assert stretches(builder) == [(LOADING, 0, 2 * MS)]
+
+
 def test_memory_that_an_op_asks_for_before_it_launches_is_no_silence() -> None:
     # In whole microseconds the long call and the short one behind it begin at the same time.
     builder = matmul(TraceBuilder(), 0, 2 * MS).call("cudaMalloc", 5, 2 * MS - 10)

@@ -198,6 +198,14 @@ def test_what_the_host_did_before_the_first_work_is_told_where_no_step_holds_it(
     ] == ([(True, True)] if told else [])
 
 
+def test_what_is_done_once_is_no_part_of_what_the_time_before_the_first_work_is_held_against() -> None:
+    builder = TraceBuilder().annotation("enumerate(DataLoader)#_It.__next__", 0, 15_000)
+    builder.launch("fill", call=(15_100, 5), runs=(15_110, 20)).op("aten::mm", 15_200, 30_020)
+    builder.launch("ampere_sgemm", call=(45_200, 5), runs=(45_210, 20))
+    (warning,) = Timeline(builder.trace()).info().warnings
+    assert "15.1 ms before the device's first work, 15 ms of them in the data loader" in warning
+
+
 @pytest.mark.parametrize(("takes", "told"), [(20_000, True), (5_000, False)])
 def test_what_the_host_did_behind_the_last_work_is_told_where_no_step_holds_it(takes: float, told: bool) -> None:
     builder = TraceBuilder().launch("k", call=(0, 5), runs=(10, 20)).op("aten::expand", 30, takes)

@@ -288,9 +288,15 @@ def test_json_nested_too_deep_is_refused():
 
 def test_a_trace_of_the_host_alone_is_refused():
     document = TraceBuilder().step(0, 10).op("aten::add", 1, 2).document()
-    assert refuse(document) == (
-        "holds no device activity and no runtime calls: recorded without ProfilerActivity.CUDA?"
-    )
+    without = "holds no device activity and no runtime calls: recorded without ProfilerActivity.CUDA, or "
+    assert refuse(document | {"deviceProperties": []}).startswith(f"{without}where there is no CUDA or ROCm device?")
+
+
+def test_a_trace_of_the_host_alone_that_names_a_device_may_lack_what_cupti_gives():
+    document = TraceBuilder().step(0, 10).op("aten::add", 1, 2).document()
+    said = refuse(document | {"deviceProperties": [{"id": 0, "name": "NVIDIA GeForce RTX 5080"}]})
+    assert "or the driver's profiler (CUPTI) could not be used?" in said
+    assert "The file names the device, NVIDIA GeForce RTX 5080; in WSL" in said
 
 
 def test_where_a_file_is_cut_short_before_the_device_s_rows_that_is_the_reason():

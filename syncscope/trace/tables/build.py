@@ -183,8 +183,23 @@ def _refuse_without_device(contents: Contents, path: str) -> None:
     if not has("ops", "frames", "annotations", "sync"):
         raise TraceError(path, "holds no events of a PyTorch profile")
     lost = next((warning for warning in contents.warnings if isinstance(warning, Loss)), None)
-    why = "recorded without ProfilerActivity.CUDA?" if lost is None else f"some of it is lost ({lost})"
+    why = _why_without_device(contents) if lost is None else f"some of it is lost ({lost})"
     raise TraceError(path, f"holds no device activity and no runtime calls: {why}")
+
+
+def _why_without_device(contents: Contents) -> str:
+    """Why a file that is whole holds nothing of a device."""
+    named = next((device.name for device in _devices(contents.document.devices, None)), None)
+    if named is None:
+        return (
+            "recorded without ProfilerActivity.CUDA, or where there is no CUDA or ROCm device? PyTorch's profiler "
+            "records nothing of Apple's"
+        )
+    return (
+        "recorded without ProfilerActivity.CUDA, or the driver's profiler (CUPTI) could not be used? The file names "
+        f"the device, {named}; in WSL and in containers the driver may deny it, and only one profiler at a time can "
+        "have it"
+    )
 
 
 def _base(document: Document, frames: _Frames, warnings: list[str]) -> int:
