@@ -37,7 +37,7 @@ PATTERN = "|".join((*MESSAGES, *NOTICES))
 
 
 class Ear:
-    """Listens in the place of a filter's pattern. A copy in another process is a pattern."""
+    """Listens in the place of a filter's pattern. In another process it is a pattern that matches nothing."""
 
     __slots__ = ("match",)
 
@@ -45,7 +45,10 @@ class Ear:
         self.match = match
 
     def __reduce__(self) -> tuple[Callable[[str], re.Pattern[str]], tuple[str]]:
-        return re.compile, (PATTERN,)
+        return re.compile, ("(?!)",)
+
+    def __deepcopy__(self, memo: object) -> Ear:
+        return self
 
 
 class SyncDebugMode:
@@ -219,16 +222,19 @@ class SyncDebugMode:
                 listener(frame)
             return self.program_mode != WARN
 
-        return match
+        return match  # the program's own mode lets it through to ``_on_warning``
 
     def _on_warning(self, show: Callable[[Any], None], message: Any) -> None:
         text = str(message.message)
         if text.startswith(MESSAGES):
+            frame = program_frame(sys._getframe(1))
             if self.program_mode == WARN:
                 # The program's line, not that of our wrapper around the call.
-                frame = program_frame(sys._getframe(1))
                 message.filename, message.lineno = frame.f_code.co_filename, frame.f_lineno
                 show(message)
+            else:  # the program put a copy of the filters back, which does not listen
+                for listener in tuple(self._listeners):
+                    listener(frame)
         elif not text.startswith(NOTICES):
             if message.filename.startswith(OURS):  # of an operator that a wrapper of ours ran
                 frame = program_frame(sys._getframe(1))
