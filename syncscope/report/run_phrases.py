@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from syncscope.report.numbers import count, milliseconds, seconds
 from syncscope.report.runs import find_phase, is_counted_only, is_main, phase_of
+from syncscope.schema.expressions import begins_loader
 from syncscope.schema.findings import Finding
 from syncscope.schema.numbers import percent
 from syncscope.schema.report import Report, TraceInfo
@@ -43,6 +44,8 @@ FEWEST_LOOKS = 5
 
 MODULE = "<module>"
 """What Python calls the code of a file outside of all functions."""
+
+ANEW = ", where a loader begins anew: keep one iterator, or its workers (persistent_workers=True)"
 
 UNEVEN, UNEVEN_MEAN = 3.0, 1.3
 """Steps are uneven where their 95th percentile is so many times their median, and their mean so many times."""
@@ -178,8 +181,12 @@ def tell_longer_steps(phase: Phase | None, step_ms: float) -> str | None:
         return None
     if phase.step_ms.typical < UNEVEN_MEAN * step_ms:
         return None
-    most = next((f", {percent(one.share, 1.0)} of it {_describe_line(one)}" for one in _name_lines(phase)), "")
-    return f"over the run a step takes {milliseconds(phase.step_ms.typical)}{most}"
+    longer = f"over the run a step takes {milliseconds(phase.step_ms.typical)}"
+    line = next(iter(_name_lines(phase)), None)
+    if line is None:
+        return longer
+    anew = ANEW if begins_loader(line.site.expression) else ""
+    return f"{longer}, {percent(line.share, 1.0)} of it {_describe_line(line)}{anew}"
 
 
 def _describe_uneven(phase: Phase) -> str | None:

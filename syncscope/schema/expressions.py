@@ -115,6 +115,11 @@ def called_name(expression: str | None) -> str:
     return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
 
 
+def begins_loader(expression: str | None) -> bool:
+    """Whether an expression makes an iterator of what is called a loader: ``enumerate(test_loader)``."""
+    return called_name(expression) in ("iter", "enumerate") and "load" in (expression or "").lower()
+
+
 def works_on_gradients(expression: str | None) -> bool:
     """Whether an expression runs a backward pass, or calls a method of a gradient: ``p.grad.detach()``."""
     tree = parse_expression(expression)

@@ -357,6 +357,12 @@ def test_steps_that_are_far_longer_over_the_run_are_told_with_the_line_that_take
     top = msgspec.structs.replace(line, site=Site(file="train.py", line=120, function="<module>"))
     said = tell_longer_steps(msgspec.structs.replace(phase, lines=(top,)), 11.0)
     assert said == "over the run a step takes 27.4 ms, 60 % of it at train.py:120"
+    site = Site(file="train.py", line=120, function="<module>", expression="enumerate(test_loader, 0)")
+    top = msgspec.structs.replace(line, site=site)
+    said = tell_longer_steps(msgspec.structs.replace(phase, lines=(top,)), 11.0)
+    assert said is not None and said.endswith(
+        "train.py:120, where a loader begins anew: keep one iterator, or its workers (persistent_workers=True)"
+    )
 
 
 @pytest.mark.parametrize("changes", [{"recorded": True}, {"share": 0.04}, {"looks": 4}, {"lines": ()}])
