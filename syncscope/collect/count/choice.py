@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from syncscope.collect.count.account import Account
-from syncscope.collect.count.phase_tally import FRESH_NS, PhaseTally
+from syncscope.collect.count.phase_tally import PhaseTally
 from syncscope.collect.count.switch import Switch
 from syncscope.collect.count.tally import Tally
 
@@ -37,7 +37,7 @@ class Choice:
             passing_ns = steps * sampling.averages.gate
             account.cost_ns += passing_ns
             self.passing_ns += passing_ns
-        spare = account.rare_left_ns if self._may_be_rare(state) else 0.0
+        spare = max(account.rare_left_ns, state.fresh_ns(self._phases_ns)) if self._may_be_rare(state) else 0.0
         sampling.next_block(
             steps,
             length,
@@ -69,9 +69,10 @@ class Choice:
         account, sampling = self._account, state.sampling
         expected = sampling.left * sampling.averages.cost
         allowed = account.allow(expected, state.block_ns, state.block_cost_ns, self.is_rare(state))
-        fresh = allowed < FRESH_NS and allowed < state.fresh_ns(self._phases_ns)
+        fresh_ns = state.fresh_ns(self._phases_ns)
+        fresh = allowed < fresh_ns
         if fresh:
-            allowed = account.limit_to(state.fresh_ns(self._phases_ns))
+            allowed = account.limit_to(fresh_ns)
         if tail and allowed < account.tail_left_ns:
             allowed = account.limit_to(account.tail_left_ns)
         if not paused:

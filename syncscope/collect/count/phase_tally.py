@@ -32,6 +32,10 @@ FRESH_NS = 1_000_000
 spent, or train for ten steps. Where all steps of a phase are not to be counted, that is so after its first one: all
 that is made once, such as compiled code, is made in it."""
 
+FRESH_SHARE = 0.0001
+"""Of the time so far, where that is more, and the phase is rare: the first evaluation after an hour of training that
+waits all the time is counted whole."""
+
 SELDOM_NS, SELDOM_PART = 500_000_000, 1 / 16
 """What comes once in so long may take so much of what is left for what is rare: a program that makes a model every
 other second moves a hundred weights each time."""
@@ -110,8 +114,9 @@ class PhaseTally(Weights):
 
     def fresh_ns(self, time_ns: int) -> float:
         """What may still be spent on the phase, however much was spent before. Phases took ``time_ns`` so far."""
-        spent = self.cost_ns if self.may_be_rare(time_ns) else self.cost_ns - self._first_cost_ns
-        return max(FRESH_NS - spent, 0.0)
+        if self.may_be_rare(time_ns):
+            return max(max(FRESH_NS, FRESH_SHARE * time_ns) - self.cost_ns, 0.0)
+        return max(FRESH_NS - (self.cost_ns - self._first_cost_ns), 0.0)
 
     @property
     def enough_ns(self) -> int:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from syncscope.collect.count import phase_tally
 from syncscope.collect.count.sampled import ITSELF
 from syncscope.collect.count.stays import FEWEST, Stays
 from syncscope.schema.counting import PhaseKind
@@ -278,8 +279,9 @@ def test_what_follows_each_rollout_is_counted_also_where_counting_had_to_stop() 
         assert 14 * (stays - 3) <= moves.estimate <= 14 * stays  # not before two stays had as many steps
 
 
-def test_a_first_step_that_comes_while_counting_has_stopped_stands_for_itself() -> None:
+def test_a_first_step_that_comes_while_counting_has_stopped_stands_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     """All is spent when its stay begins. Were it to stand for others, what is counted once that goes on would, too."""
+    monkeypatch.setattr(phase_tally, "FRESH_SHARE", 0.0)
     seen = set()
     with running(random.Random(1).random, before_ns=SECOND) as run:
         collect, compute = Phase(1, "evaluate"), Phase(2, "evaluate")

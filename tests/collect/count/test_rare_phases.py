@@ -7,7 +7,7 @@ import random
 import pytest
 
 from syncscope.collect.count.account import ADVANCE, CAP, GRACE_NS, MOST_ADVANCE_NS, RARE, Account
-from syncscope.collect.count.phase_tally import FRESH_NS
+from syncscope.collect.count.phase_tally import FRESH_NS, FRESH_SHARE
 from syncscope.schema.counting import PhaseKind
 from tests.collect.count.program import MS, PRICES, Phase, Run, only, running, wait
 
@@ -365,3 +365,20 @@ def test_steps_with_a_rollout_in_each_are_drawn_as_a_whole(seed: int) -> None:
         for each in run.counter.waits():
             if each.phase == 1:
                 assert each.estimate == pytest.approx(40_000, rel=0.02)
+
+
+def test_the_first_evaluation_after_a_long_training_that_waits_all_the_time_is_counted_whole() -> None:
+    """All that counting may take is spent. An evaluation may take a ten thousandth of the time so far, 10 ms here."""
+    with running(random.Random(1).random) as run:
+        train, evaluate = Phase(1), Phase(2, "evaluate")
+        run.enter(train)
+        for _ in range(2_000):
+            step(run, 40, 50 * MS)
+        account = run.counter._account
+        account.rare_ns, account.cost_ns = account.rare_ns + SECOND, account.cost_ns + 10 * SECOND  # all is spent
+        run.enter(evaluate)
+        cost = sum(step(run, 40, 50 * MS) for _ in range(60))
+        assert counts(run, 2) == [60 * 40] and FRESH_NS < cost < FRESH_SHARE * account.time_ns
+        for _ in range(600):
+            cost += step(run, 40, 50 * MS)
+        assert cost < 1.1 * FRESH_SHARE * account.time_ns

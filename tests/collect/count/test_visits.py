@@ -13,6 +13,7 @@ from tests.collect.count.program import MS, Phase, Run, running, wait
 def nothing_is_fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a phase may cost however much was spent before would be more than all that is counted here."""
     monkeypatch.setattr(phase_tally, "FRESH_NS", 0)
+    monkeypatch.setattr(phase_tally, "FRESH_SHARE", 0.0)
 
 
 def reads_loss() -> None:
