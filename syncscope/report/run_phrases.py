@@ -20,6 +20,8 @@ FEW = 4
 """Occurrences below this are told one by one, not as a rate."""
 EQUAL = 0.005
 """Rates a step that differ by less are the same number."""
+SAME = 0.05
+"""What comes each time differs from a whole number by less."""
 NEARLY = 1.05
 """Steps to an occurrence below which it is nearly every step."""
 IN_FEW, TOGETHER = 0.05, 2
@@ -306,12 +308,12 @@ def _epochs(run: Run | None) -> int | None:
 
 
 def _each_time(number: int, times: int, one: str) -> str:
-    """``once an epoch``, ``2 an epoch``, ``3 in 16 times``."""
-    if times > 1 and number >= times:
-        a_time = number / times
-        return f"once {one}" if abs(a_time - 1) < EQUAL else f"{_few_digits(a_time)} {one}"
+    """``once an epoch``, ``2 an epoch``, ``3 in 16 times``, ``74 in 5 times``: not each time as often."""
+    a_time = number / max(times, 1)
+    if times > 1 and number >= times and abs(a_time - round(a_time)) <= min(EQUAL * a_time, SAME):
+        return f"once {one}" if round(a_time) == 1 else f"{_few_digits(a_time)} {one}"
     if times > 1:
-        return f"{number} in {times} times"
+        return f"{number:,} in {times:,} times"
     return "once" if number == 1 else f"{number} times"
 
 

@@ -82,6 +82,8 @@ def test_where_only_some_steps_were_counted_there_is_an_interval(
         ("epoch end", None, 4, "once an epoch"),
         ("epoch end", None, 8, "2 an epoch"),
         ("epoch end", None, 3, "in epoch end: 3 in 4 times"),
+        ("epoch end", None, 74, "in epoch end: 74 in 4 times"),
+        ("epoch end", None, 2_222, "in epoch end: 2,222 in 4 times"),
         ("start", None, 12, "in start: 12 times"),
         ("start", None, 1, "in start: once"),
         ("a phase that is not listed", 3.0, 240, "in a phase that is not listed: 3 a step"),
