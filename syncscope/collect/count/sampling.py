@@ -106,7 +106,6 @@ class Averages:
     gate: float = 0.0
     following: float = 0.0
     lengths: int = 0
-    blocks: int = 0
     costs: int = 0
     whole: bool = False
 
@@ -114,9 +113,9 @@ class Averages:
         """Of a block of ``steps``. The first steps of all, each a block, load kernels: they weigh no more than they
         are."""
         self.lengths += steps
-        self.blocks += 1
-        self.length += max(MEMORY, steps / self.lengths) * (total / steps - self.length)
-        self.following += max(MEMORY, 1 / self.blocks) * (following / steps - self.following)
+        weight = max(MEMORY, steps / self.lengths)
+        self.length += weight * (total / steps - self.length)
+        self.following += weight * (following / steps - self.following)
 
     def add_cost(self, total: float, gate: float, steps: int, whole: bool = True) -> None:
         """Of a block of steps; not ``whole`` if that is but an estimate, which tells only while none is known whole."""

@@ -7,6 +7,7 @@ import random
 import pytest
 
 from syncscope.collect.count.account import CAP, FLOOR, GRACE_NS
+from syncscope.collect.count.sampling import Averages
 from tests.collect.count.program import MS, PRICES, Phase, Run, running, wait
 
 
@@ -66,3 +67,11 @@ def test_what_following_takes_while_a_window_records_is_not_the_counts() -> None
         run.counter.resume()
         follow(run, 10, 0.0, train)
         assert run.counter._account.followed_ns == 0
+
+
+def test_what_following_takes_is_a_mean_over_steps_and_not_over_blocks_of_them() -> None:
+    """The first steps read the program's bytecode. Then sixty steps pass unheard, which are one block."""
+    averages = Averages()
+    averages.add_length(2 * MS, 2, 1_800_000.0)
+    averages.add_length(61 * MS, 61, 61 * 10_000.0)
+    assert averages.following == pytest.approx((1_800_000 + 610_000) / 63)
