@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import sys
+import threading
 import weakref
 from collections.abc import Callable, Set
 from contextlib import AbstractContextManager
@@ -183,17 +184,30 @@ def _on_terminate(recorder: Recorder, conclude: Callable[[bool], int]) -> Callab
 def _restore_in_forked_children(handler: Callable[..., None]) -> None:
     """Put the default of SIGTERM back in forked children that still have ``handler``.
 
-    A hook on forks stays for the life of the process: it must not keep the recorder alive.
+    One that comes before that is held back until then: Python would forget it, and who waits for the child would wait
+    for ever. A hook on forks stays for the life of the process: it must not keep the recorder alive.
     """
-    known = weakref.ref(handler)
+    known, masks = weakref.ref(handler), threading.local()
+
+    def is_ours() -> bool:
+        found = known()
+        return found is not None and signal.getsignal(signal.SIGTERM) is found
+
+    def hold_back() -> None:
+        masks.before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM,)) if is_ours() else None
+
+    def let_through() -> None:
+        before, masks.before = getattr(masks, "before", None), None
+        if before is not None:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def put_default_back() -> None:
-        found = known()
-        if found is not None and signal.getsignal(signal.SIGTERM) is found:
+        if is_ours():
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        let_through()
 
     if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=put_default_back)
+        os.register_at_fork(before=hold_back, after_in_parent=let_through, after_in_child=put_default_back)
 
 
 def shown(folder: Path) -> str:

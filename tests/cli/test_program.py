@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import warnings
 from pathlib import Path
@@ -56,3 +57,30 @@ def test_what_is_no_script_is_wrong_usage(tmp_path: Path, name: str, why: str) -
 )
 def test_a_launcher_is_no_package_of_the_users(module: str, own: tuple[str, ...]) -> None:
     assert project_of(module, module)[1] == own
+
+
+KILLED_AT_ONCE = """
+import os, signal, time
+from syncscope.cli.program import _restore_in_forked_children
+
+# Hooks run in the order in which they were registered: SIGTERM comes before ours.
+os.register_at_fork(after_in_child=lambda: os.kill(os.getpid(), signal.SIGTERM))
+def handler(number, frame):
+    pass
+signal.signal(signal.SIGTERM, handler)
+_restore_in_forked_children(handler)
+child = os.fork()
+if child == 0:
+    time.sleep(1)
+    os._exit(0)
+print(os.WTERMSIG(os.waitpid(child, 0)[1]), signal.SIGTERM in signal.pthread_sigmask(signal.SIG_BLOCK, ()))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs fork")
+def test_a_child_that_is_terminated_as_soon_as_it_is_forked_ends() -> None:
+    """A pool does so with workers that it needs no more. Ours is no handler of the child's."""
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED_AT_ONCE], capture_output=True, text=True, timeout=30, check=True
+    )
+    assert done.stdout.split() == ["15", "False"]
