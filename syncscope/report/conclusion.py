@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import msgspec
 
 from syncscope.report.cards import choose_findings, count_changes
-from syncscope.report.device_time import find_whole, share_of_cause, share_of_compute, share_of_idle
+from syncscope.report.device_time import find_whole, share_of_idle
 from syncscope.report.first_change import (
     LEADS,
     Change,
@@ -20,11 +20,10 @@ from syncscope.report.first_change import (
     describe_change,
     describe_gain,
     describe_place,
-    is_hidden,
 )
-from syncscope.report.impact import HIGH, Gain, describe_impact, measure_all, measure_gain
-from syncscope.report.known_causes import begin_with_cause
-from syncscope.report.no_change import COMPUTES, explain_no_change, is_mostly_unknown
+from syncscope.report.first_finding import choose_first, find_first
+from syncscope.report.impact import Gain, measure_all, measure_gain
+from syncscope.report.no_change import explain_no_change
 from syncscope.report.numbers import milliseconds, percent, seconds, span
 from syncscope.report.recorded_part import describe_part
 from syncscope.report.run_phrases import tell_longer_steps
@@ -33,14 +32,11 @@ from syncscope.report.runs import (
     find_phase,
     holds_collectives_alone,
     is_counted_only,
-    is_seldom,
     main_phase,
-    phase_of,
 )
 from syncscope.report.trace_phrases import label_by_number, label_cause, was_shared
-from syncscope.report.worth_phrases import LOW, find_step_ms, find_step_of_run, outlasts_recorded
-from syncscope.schema.findings import BETWEEN_RANKS, COMPILED, RACES, Finding, gain, is_exposed
-from syncscope.schema.order import weigh
+from syncscope.report.worth_phrases import LOW, find_step_ms, lacks_warm_up, outlasts_recorded
+from syncscope.schema.findings import COMPILED, RACES, Finding
 from syncscope.schema.report import Report, TraceInfo
 from syncscope.schema.run import Run
 from syncscope.schema.verdict import Verdict
@@ -50,22 +46,8 @@ MOST_CAUSES = 3
 LEAST_SHARE = 0.01
 """Of the step: causes of idle time that take less are not named."""
 
-
-FAR = 3.0
-"""What may save so many times as much of the run as a wait that no window recorded comes before it."""
-
 UNLIKE = 1.5
 """A step that takes so many times as long as those of the run, or they as it, is told beside theirs."""
-
-NEARLY_AS_MUCH = 0.5
-"""Of what a change likely gains, of which only the most is known: one whose saving is known comes first where it saves
-as much."""
-
-MOSTLY = 0.5
-"""Of the run: a phase that takes more, and ``FAR`` times as much as another, is what the report begins with."""
-
-TOLD = ("wrong", "high", "medium")
-"""Impacts of 1 % of the step and more, that of a race too."""
 
 
 class Conclusion(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,16 +87,10 @@ def conclude(report: Report, verdict: Verdict | None = None) -> Conclusion:
     if not report.traces:
         return Conclusion(step="not known", without="none", recorded="nothing", idle="not known: no trace was read")
     found = verdict.unexpected if verdict is not None and verdict.unexpected else choose_findings(report)
-    listed = _best(found, report.traces, seldom=verdict is not None and bool(verdict.unexpected))
-    best = listed if verdict is not None else begin_with_cause(listed, found, report.traces)
-    if best is not None and verdict is None:
-        best = _prefer_longest_phase(best, found, report.traces)
-    if (
-        best is not None
-        and verdict is None
-        and (_is_guess(best, report.traces[best.trace]) or _is_little_of_first_pass(best, report.traces[best.trace]))
-    ):
-        best = None
+    if verdict is None:
+        best = choose_first(found, report.traces)
+    else:
+        best = find_first(found, report.traces, seldom=bool(verdict.unexpected))
     trace = best.trace if best is not None else _idlest(report.traces)
     changes = count_changes(found)
     together = _measure_together(best, report, trace) if verdict is None and changes > 1 else None
@@ -125,12 +101,16 @@ def conclude(report: Report, verdict: Verdict | None = None) -> Conclusion:
     return Conclusion(
         step=step,
         first=None if best is None else describe_change(best, report.traces[trace], with_gain=together is not None),
-        without="" if best is not None else explain_no_change(found, report, trace, all_help=_is_known_gain(together)),
+        without="" if best is not None else explain_no_change(found, report, trace, all_help=_is_known(together)),
         recorded=describe_part(report, trace),
         idle=_describe_idle(report, trace),
         finding=best,
         has_steps=bool(report.traces[trace].steps.count) or is_counted_only(report.traces[trace]),
     )
+
+
+def _is_known(saved: Gain | None) -> bool:
+    return saved is not None and not saved.is_bound
 
 
 def _measure_together(best: Finding | None, report: Report, trace: int) -> Gain | None:
@@ -166,126 +146,6 @@ def _add_all(best: Finding | None, report: Report, trace: int, changes: int) -> 
 def _exceeds(together: Gain, gain: Gain) -> bool:
     """Whether all changes together save more of the same step than the first."""
     return gain.step_ms == together.step_ms and gain.ms < together.ms
-
-
-def _best(found: Sequence[Finding], traces: Sequence[TraceInfo], *, seldom: bool) -> Finding | None:
-    """The finding to begin with: the first that gains a share of the step that can be told. Where none has a known
-    gain, the first of those of which it is not known, or that only ask for another recording. A note is no beginning,
-    nor is a wait by design; what was counted in few steps or between them is one only where a gate fails for it
-    (``seldom``). Collectives that come before all others are exposed for far longer than those gain (``ordered``)."""
-    impacts = [(finding, describe_impact(finding, traces[finding.trace]).level) for finding in found]
-    if impacts and impacts[0][1] == "unknown" and impacts[0][0].severity != "note" and is_exposed(impacts[0][0]):
-        return impacts[0][0]
-    told = [one for one, level in impacts if level in TOLD and _can_begin(one)]
-    known = _prefer_known(told, traces)
-    unknown = (finding for finding, level in impacts if level == "unknown" and _can_begin(finding))
-    left = [finding for finding in unknown if seldom or not is_seldom(finding, traces)]
-    if known is not None or not left:
-        return known
-    return left[0] if seldom else _not_a_trifle(left, traces)
-
-
-def _not_a_trifle(unknown: Sequence[Finding], traces: Sequence[TraceInfo]) -> Finding:
-    """The first, or where that is of a phase that no window recorded, and may save far less of the run than another,
-    the one that may save most."""
-    first, phase = unknown[0], phase_of(unknown[0], traces)
-    if phase is None or phase.recorded or is_counted_only(traces[first.trace]):
-        return first
-    most = max(unknown, key=lambda finding: _most_of_run(finding, traces))
-    return most if _most_of_run(most, traces) > FAR * _most_of_run(first, traces) else first
-
-
-def _most_of_run(finding: Finding, traces: Sequence[TraceInfo]) -> float:
-    """The share of the run that a finding may save at most: its phase's, or what is blocked there, or its own bound."""
-    info, phase = traces[finding.trace], phase_of(finding, traces)
-    saved, step_ms = measure_gain(finding, info), find_step_of_run(finding, info)
-    share = phase.share if phase is not None else 0.0
-    if saved is not None and saved.step_ms:
-        return share * min(saved.ms / saved.step_ms, 1.0)
-    if finding.run_stall_ms_per_step is not None and step_ms:
-        return share * min(finding.run_stall_ms_per_step / step_ms, 1.0)
-    return share
-
-
-def _prefer_known(told: Sequence[Finding], traces: Sequence[TraceInfo]) -> Finding | None:
-    """The first of findings whose gain is told. One of which only the most is known comes behind one whose saving is
-    known, and not much less than what the first likely gains; but not launches whose cost the bound does not show."""
-    first = next(iter(told), None)
-    if first is None or first.rule.startswith(RACES) or is_hidden(first) or _is_known(first, traces):
-        return first
-    least = NEARLY_AS_MUCH * _weigh_gain(first, traces)
-    known = (one for one in told if _is_known(one, traces))
-    return next((one for one in known if _weigh_gain(one, traces) >= least), first)
-
-
-def _prefer_longest_phase(best: Finding, found: Sequence[Finding], traces: Sequence[TraceInfo]) -> Finding:
-    """The ``best``, or where that is of a phase that takes far less of the run than the longest, the first of that
-    phase whose gain is told, too; but what is known to save far more of the run stays the first. Where no gain is told
-    of that phase, it is the wait that holds the host for far more of the run than the ``best`` saves."""
-    mine, run = phase_of(best, traces), traces[best.trace].run
-    longest = max(run.phases, key=lambda phase: phase.share, default=None) if run is not None else None
-    if best.rule.startswith(RACES) or mine is None or longest is None or longest.share < MOSTLY:
-        return best
-    if longest.share < FAR * mine.share:
-        return best
-    told = describe_impact(best, traces[best.trace]).level in TOLD
-    own = [
-        one
-        for one in found
-        if phase_of(one, traces) == longest and _can_begin(one) and not one.asks_for_more
-        and not is_seldom(one, traces)
-    ]  # fmt: skip
-    levels = TOLD if told else ("unknown",)
-    other = next((one for one in own if describe_impact(one, traces[one.trace]).level in levels), None)
-    if other is None:
-        held = [one for one in own if one.run_stall_ms_per_step is not None]
-        most = max(held, key=lambda one: _most_of_run(one, traces), default=best)
-        return most if _most_of_run(most, traces) > FAR * _most_of_run(best, traces) else best
-    far_more = _is_known(best, traces) and _weigh_gain(best, traces) > FAR * _weigh_gain(other, traces)
-    return best if far_more else other
-
-
-def _weigh_gain(finding: Finding, traces: Sequence[TraceInfo]) -> float:
-    return (gain(finding) or 0.0) * weigh(finding, traces)
-
-
-def _is_known(finding: Finding, traces: Sequence[TraceInfo]) -> bool:
-    return _is_known_gain(measure_gain(finding, traces[finding.trace]))
-
-
-def _is_known_gain(gain: Gain | None) -> bool:
-    return gain is not None and not gain.is_bound
-
-
-def _can_begin(finding: Finding) -> bool:
-    return finding.severity != "note" and not finding.by_design
-
-
-def _is_guess(best: Finding, info: TraceInfo) -> bool:
-    """Whether what a change saves is known at most, and the trace does not show why the device is idle for longer, or
-    that is little on a device that computes nearly all the time; where nothing of it is known, that is what such a
-    device does not compute. A wait that holds the host for long is no guess."""
-    held, step_ms = best.run_stall_ms_per_step, find_step_of_run(best, info)
-    if is_hidden(best) or (held is not None and step_ms and held >= HIGH * step_ms):
-        return False
-    gain = measure_gain(best, info)
-    most = 0.0 if gain is None or not gain.step_ms else gain.ms / gain.step_ms
-    guessed = not best.rule.startswith(RACES) and (gain is None or gain.kind == "at most")
-    computes = share_of_compute(info) or 0.0
-    of_others = is_exposed(best) or best.rule.startswith(BETWEEN_RANKS)
-    left = most if gain is not None else math.inf if of_others else 1.0 - computes
-    little = computes >= COMPUTES and left < HIGH
-    return guessed and (little or (is_mostly_unknown(info) and most < share_of_cause("unknown", info)))
-
-
-def _is_little_of_first_pass(best: Finding, info: TraceInfo) -> bool:
-    """Whether a trace without steps is mostly warm-up, which what was replayed holds too, and the change saves little
-    of that: what it saves of later passes is another matter."""
-    if info.steps.count or best.rule.startswith(RACES) or share_of_cause("warm-up", info) < MOSTLY:
-        return False
-    saved = measure_gain(best, info)
-    little = saved is not None and saved.step_ms and saved.ms < HIGH * saved.step_ms
-    return bool(little) and not _lacks_warm_up(info)
 
 
 def _idlest(traces: Sequence[TraceInfo]) -> int:
@@ -387,14 +247,14 @@ def _base(info: TraceInfo, of_run: Finding | None) -> str:
     if of_run is not None:
         return " (of the run, with what it compiles)" if of_run.site_source == COMPILED else " (of the run)"
     if not info.steps.count:
-        besides = " or warm-up" if _lacks_warm_up(info) else ""
+        besides = " or warm-up" if lacks_warm_up(info) else ""
         return f" (replayed without the profiler{besides})" if info.replay and info.replay.before else ""
     if info.steps.bare_ms is not None:
         return ""
     before = info.replay.before if info.replay and not outlasts_recorded(info) else None
     if before and (find_step_ms(info) or 0.0) > (1 + LEAST_SHARE) * (info.steps.profiled_ms or math.inf):
         return " (replayed, to the end of the device's work)"
-    besides = " or warm-up" if _lacks_warm_up(info) else ""
+    besides = " or warm-up" if lacks_warm_up(info) else ""
     return f" (replayed without the profiler{besides})" if before else " (under the profiler)"
 
 
@@ -404,13 +264,6 @@ def _beside(info: TraceInfo, step_ms: float) -> str:
     over_run = next((one.step_ms.typical for one in phases if one.name == info.phase and one.step_ms), step_ms)
     unlike = max(over_run, step_ms) > UNLIKE * min(over_run, step_ms)
     return f", {milliseconds(over_run)} over the run" if unlike else ""
-
-
-def _lacks_warm_up(info: TraceInfo) -> bool:
-    """Whether warm-up takes a part of the trace that can be told, and none of what was replayed."""
-    warm_up, whole, replayed_ms = share_of_cause("warm-up", info), find_whole(info), find_step_ms(info)
-    left = whole * (1 - warm_up) if whole else 0.0
-    return warm_up >= LEAST_SHARE and replayed_ms is not None and replayed_ms <= left * (1 + LEAST_SHARE)
 
 
 def _doubt(gain: Gain) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+from syncscope.report.device_time import find_whole, share_of_cause
 from syncscope.report.numbers import between, milliseconds, percent
 from syncscope.report.trace_phrases import label_cause, was_shared
 from syncscope.schema.findings import COMPILED, NOTHING, Finding, IdleCause
@@ -217,3 +218,10 @@ def _name_findings(fingerprints: Sequence[str], finding: Finding, findings: Sequ
     """``see SYN102, CPY201``: findings of the same trace."""
     rules = [one.rule for one in findings if one.trace == finding.trace and one.fingerprint in fingerprints]
     return f"see {', '.join(dict.fromkeys(rules))}" if rules else "which another finding is about"
+
+
+def lacks_warm_up(info: TraceInfo) -> bool:
+    """Whether warm-up takes a part of the trace that can be told, and none of what was replayed."""
+    warm_up, whole, replayed_ms = share_of_cause("warm-up", info), find_whole(info), find_step_ms(info)
+    left = whole * (1 - warm_up) if whole else 0.0
+    return warm_up >= LOW and replayed_ms is not None and replayed_ms <= left * (1 + LOW)

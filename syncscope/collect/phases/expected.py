@@ -33,8 +33,8 @@ class Expected:
     __slots__ = (
         "around", "batch_code", "batch_lasti", "batches", "busy", "call_event", "clock", "closed", "code", "depth",
         "event", "frame_id", "in_scaler", "inside_call", "lasti", "left", "lent", "loader", "looks_closely", "mask",
-        "moments", "most", "narrow", "others", "outer_lasti", "owner", "passes", "quick", "quiet", "second",
-        "seconds", "skipped", "timed", "timed_ns", "trains",
+        "moments", "most", "narrow", "others", "outer_lasti", "owner", "passes", "quick", "quiet", "second", "seconds",
+        "skipped", "timed", "timed_ns", "trains",
     )  # fmt: skip
 
     def __init__(self, clock: Callable[[], int]) -> None:
