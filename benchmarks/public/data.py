@@ -47,6 +47,7 @@ from benchmarks.public.sights import SIGHTS
 from benchmarks.public.signals import SIGNALS
 from benchmarks.public.substitutes import SUBSTITUTES
 from benchmarks.public.trials import TRIALS, make_exported
+from benchmarks.public.ventures import VENTURES, make_denoising
 from benchmarks.public.visits import VISITS
 
 LETTERS = 65
@@ -334,12 +335,13 @@ MAKERS: dict[str, Callable[[Path], None]] = {
     "texts": make_texts,
     "ett": make_ett,
     **BODIES, **CHOICES, **CLASSICS, **DOCUMENTS, **FORMATS, **GRAPHS, **NESTED, **RECORDS, **SCENES, **SEQUENCES,
-    **SIGHTS, **SIGNALS, **SUBSTITUTES, **TRIALS, **VISITS,
+    **SIGHTS, **SIGNALS, **SUBSTITUTES, **TRIALS, **VENTURES, **VISITS,
 }  # fmt: skip
 
 FROM_PROGRAMS: dict[str, Callable[[Path, Path], None]] = {
     "checkpoint": make_checkpoint,
     "crnn": make_crnn,
+    "denoising": make_denoising,
     "designer": make_designer,
     "exported": make_exported,
     "gpt2_weights": make_gpt2_weights,
