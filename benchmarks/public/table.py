@@ -1158,14 +1158,15 @@ PROGRAMS = (
             seconds=120),
     Program("social-gan", "walkers: each group's ends read one by one in each of eight steps, two networks in turn",
             "agrimgupta92/sgan",
-            "start.py scripts/train.py --dataset_name place --delim tab --batch_size 16 --num_iterations 60"
-            " --num_epochs 0 --noise_dim 8 --l2_loss_weight 1 --best_k 2 --checkpoint_every 20 --num_samples_check 300"
+            "start.py scripts/train.py --dataset_name place --delim tab --batch_size 16 --num_iterations 40"
+            " --num_epochs 0 --noise_dim 8 --l2_loss_weight 1 --best_k 2 --checkpoint_every 15 --num_samples_check 300"
             " --clipping_threshold_g 2",
             environment={"PYTHONPATH": "."}, seconds=120,
             data={"start.py": "venture_starts/old_layouts.py", "datasets/place": "walks"}),
     Program("deepar", "forecasts: missing numbers looked for in each hour; an evaluation inside of the first step",
-            "zhykoties/TimeSeries", "train.py --model-name short --sampling",
-            data={"data/elect": "windows", "experiments/short/params.json": "windows/params.json"}, seconds=120),
+            "zhykoties/TimeSeries", "start.py train.py --model-name short --sampling", environment={"PYTHONPATH": "."},
+            data={"start.py": "venture_starts/old_objects.py", "data/elect": "windows",
+                  "experiments/short/params.json": "windows/params.json"}, seconds=120),
     Program("monodepth", "depth without truth, four networks: a hundred pictures for TensorBoard, one batch to test",
             "nianticlabs/monodepth2",
             "start.py train.py --model_name one --data_path {data}/drives --log_dir out --png --weights_init scratch"

@@ -59,6 +59,27 @@ newer = trajectories.seq_collate
 trajectories.seq_collate = lambda data: tuple(one.contiguous() for one in newer(data))
 """
 """A copy to the device was contiguous before PyTorch 1.5, whatever was copied."""
+OLD_OBJECTS = """import runpy
+import sys
+
+import numpy
+import torch
+
+newer = torch.Tensor.__array__
+
+
+def older(self, *args, **options):
+    if not self.is_cuda:
+        return newer(self, *args, **options)
+    array = numpy.empty((), object)
+    array[()] = self
+    return array
+
+
+torch.Tensor.__array__ = older
+sys.path.insert(0, ".")
+"""
+"""NumPy took a tensor of a device for an object that it knows nothing of before 1.19."""
 OLD_PICKLES = """import runpy
 import sys
 from functools import partial
@@ -168,7 +189,7 @@ def make_venture_starts(folder: Path) -> None:
     folder.mkdir()
     for name, begin in {
         "old_drives": OLD_DRIVES, "old_arrays": OLD_ARRAYS, "old_sets": OLD_SETS, "old_pickles": OLD_PICKLES,
-        "old_masks": OLD_MASKS, "old_layouts": OLD_LAYOUTS,
+        "old_masks": OLD_MASKS, "old_layouts": OLD_LAYOUTS, "old_objects": OLD_OBJECTS,
     }.items():  # fmt: skip
         (folder / f"{name}.py").write_text(begin + END)
 
@@ -316,7 +337,7 @@ def make_speeches(folder: Path) -> None:
 
 
 def make_plane(folder: Path) -> None:
-    write_picture(folder / "F16_GT.png", 192, 192, np.random.default_rng(159))
+    write_picture(folder / "F16_GT.png", 128, 128, np.random.default_rng(159))
 
 
 def make_denoising(folder: Path, programs: Path) -> None:
