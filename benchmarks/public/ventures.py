@@ -246,10 +246,10 @@ def make_poses(folder: Path) -> None:
             seen[subject][action] = [rng.uniform(0, 1000, (frames, 17, 2)).astype(np.float32) for _ in range(CAMERAS)]
     sides = [[4, 5, 6, 11, 12, 13], [1, 2, 3, 14, 15, 16]]
     metadata = {"layout_name": "h36m", "num_joints": 17, "keypoints_symmetry": sides}
-    arrays = {"positions_3d": np.array(bodies, object)}
-    np.savez_compressed(folder / "data_3d_h36m.npz", **arrays)
-    arrays = {"positions_2d": np.array(seen, object), "metadata": np.array(metadata, object)}
-    np.savez_compressed(folder / "data_2d_h36m_gt.npz", **arrays)
+    np.savez_compressed(folder / "data_3d_h36m.npz", positions_3d=np.array(bodies, object))
+    np.savez_compressed(
+        folder / "data_2d_h36m_gt.npz", positions_2d=np.array(seen, object), metadata=np.array(metadata, object)
+    )
 
 
 def make_walks(folder: Path) -> None:
