@@ -57,6 +57,9 @@ SETS = {
     "twenty-second reading: judged before the mends that it led to": Path(__file__).with_name(
         "twenty_second_reading.json"
     ),
+    "twenty-third reading: judged before the mends that it led to": Path(__file__).with_name(
+        "twenty_third_reading.json"
+    ),
 }
 """The files of judgements by what they are evidence of."""
 
