@@ -13,6 +13,7 @@ import numpy as np
 
 from syncscope.advice import LAST_TO_HOST, MOVED_WEIGHTS
 from syncscope.estimate.idle import BEYOND_ITSELF, ONCE
+from syncscope.estimate.idle_since import share_since
 from syncscope.estimate.questions import is_at_most
 from syncscope.estimate.study import Study
 from syncscope.rules import BY_CODE, Hit
@@ -71,10 +72,13 @@ class Limit(msgspec.Struct, frozen=True):
     """Share of the step, however long it is without the profiler."""
     late_ms: float | None = None
     """The same by how late the host was for the device, which counts where the replay does not meet the trace."""
+    of_left: float = 1.0
+    """Share of what the step does not compute without the profiler, which takes less of it than the trace shows."""
 
-    def of(self, step_ms: float, *, doubted: bool) -> float:
-        """Milliseconds of a step of some length; ``doubted`` is whether the replay does not meet the trace."""
-        known = [self.ms, self.late_ms if doubted else None]
+    def of(self, step_ms: float, left_ms: float, *, doubted: bool) -> float:
+        """Milliseconds of a step of some length, for ``left_ms`` of which the device does not compute; ``doubted`` is
+        whether the replay does not meet the trace."""
+        known = [self.ms, self.late_ms if doubted else None, self.of_left * left_ms if self.of_left < 1 else None]
         return min(self.share * step_ms, *(ms for ms in known if ms is not None), step_ms)
 
 
@@ -200,7 +204,8 @@ def _limit(study: Study, hit: Hit, lateness: _Lateness) -> Limit:
             late_ms = min(late_ms, held_ms) if steady < 1 else late_ms
             left_ms = _left_to_fill_ms(timeline, _first_held(timeline, hit))
             held_ms = min(held_ms, left_ms, _gained_until_another_wait(timeline, hit, lateness) * 1e-6 / steps)
-        return Limit(ms=late_ms if lateness.lost_much else held_ms, late_ms=late_ms)
+        of_left = share_since(timeline, _first_held(timeline, hit)) if foreign else 1.0
+        return Limit(ms=late_ms if lateness.lost_much else held_ms, late_ms=late_ms, of_left=of_left)
     if intervention is Intervention.GATHER_COPIES and foreign:
         return Limit(ms=_left_to_fill_ms(timeline))
     if intervention is Intervention.REMOVE_ALLOCATION and held_ms is not None:

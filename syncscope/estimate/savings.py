@@ -87,7 +87,8 @@ def estimate_savings(prepared: Prepared, peers: Sequence[Peer] = ()) -> Estimate
     step_ms, many = savings.step_ms, len(tried)
     before, *after = draw_steps(savings.replayed, program.streams)
     causes = iter(savings.each[asks.every.index(cause)] if cause else None for cause in prepared.causes)
-    limits = [limit.of(step_ms, doubted=fitted.misfit > MISFIT) for limit in prepared.limits]
+    idle_ms = max(step_ms - prepared.computed_ms, 0.0)
+    limits = [limit.of(step_ms, idle_ms, doubted=fitted.misfit > MISFIT) for limit in prepared.limits]
     limits = [ms for ms, question in zip(limits, prepared.questions, strict=True) if question]
     answers = reach(tried, savings.each[:many], savings.all, savings.each[len(savings.each) - len(tried.bests) :])
     answers = cap(tried, answers, limits, step_ms)

@@ -158,8 +158,29 @@ def test_a_read_gains_nothing_while_another_stream_computes() -> None:
 
 def test_lateness_counts_only_where_the_replay_is_doubted() -> None:
     known = Limit(ms=3.0, share=0.5, late_ms=1.0)
-    assert [known.of(4.0, doubted=False), known.of(8.0, doubted=False), known.of(8.0, doubted=True)] == [2.0, 3.0, 1.0]
-    assert Limit().of(8.0, doubted=True) == 8.0
+    assert known.of(4.0, 4.0, doubted=False) == 2.0
+    assert known.of(8.0, 8.0, doubted=False) == 3.0
+    assert known.of(8.0, 8.0, doubted=True) == 1.0
+    assert Limit().of(8.0, 0.5, doubted=True) == 8.0
+
+
+def late_then_reading(*steps: float) -> TraceBuilder:
+    """The device waits 900 µs for a launch, then a read holds the host, and it waits 290 µs for the next."""
+    builder = TraceBuilder().steps(*steps) if steps else TraceBuilder()
+    builder.launch("first", call=(0, 5), runs=(10, 100)).launch("gemm", call=(1000, 5), runs=(1010, 900))
+    builder.op("aten::item", 1095, 825).op("aten::_local_scalar_dense", 1096, 823)
+    builder.copy("DtoH", call=(1097, 3), runs=(1911, 2), memory="pinned", bytes=4).stream_sync(1105, 810)
+    return builder.launch("next", call=(2190, 5), runs=(2200, 500))
+
+
+def test_of_what_is_left_without_the_profiler_a_read_gains_the_share_that_comes_behind_it() -> None:
+    one = limit(late_then_reading(), "SYN102")
+    assert one.of_left == pytest.approx((2200 - 1913 + 3) / (900 + 2200 - 1913 + 3), abs=0.01)
+    assert one.of(3.0, 0.4, doubted=False) == pytest.approx(0.4 * one.of_left)
+
+
+def test_the_end_of_a_step_is_followed_by_the_next() -> None:
+    assert limit(late_then_reading(0, 2800), "SYN102").of_left == 1.0
 
 
 def test_no_figure_of_a_saving_exceeds_its_limit() -> None:
