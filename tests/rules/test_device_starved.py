@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import msgspec
+import numpy as np
 import pytest
 
 from syncscope.advice import INFERENCE, UNCACHED
@@ -22,6 +23,7 @@ from syncscope.rules.base.idle_circumstances import (
     IN_GRAPH,
     IN_LAUNCHER,
     IN_MODULE,
+    IN_OPS,
     IN_STEP,
     MADE_ON_HOST,
     ONE_STREAM,
@@ -36,7 +38,7 @@ from syncscope.rules.base.late_begins import LATE
 from syncscope.rules.base.program import BESIDE_COMPILED, COMPILED, PARTLY
 from syncscope.rules.device_starved import DeviceStarved
 from syncscope.schema.counting import PhaseKind
-from syncscope.schema.findings import IdleCause
+from syncscope.schema.findings import Finding, IdleCause
 from syncscope.schema.idle import main_cause
 from syncscope.timeline import Timeline
 from syncscope.timeline.tables import CAUSES
@@ -232,6 +234,7 @@ def test_every_cause_has_its_fix_and_its_sentence():
         IN_GRAPH,
         IN_LAUNCHER,
         IN_MODULE,
+        IN_OPS,
         IN_STEP,
         LATE,
         MADE_ON_HOST,
@@ -616,3 +619,24 @@ def test_random_numbers_that_launch_nothing_are_drawn_on_the_cpu(
             builder.launch("normal", call=(start + 2400, 5), runs=(start + 2410, 30))
     (finding,) = findings(builder, "OVL303")
     assert ("to the device: most of it draws random numbers on the CPU" in finding.fix) == drawn
+
+
+def through_ops(length: float) -> list[Finding]:
+    """Of four launches 3 ms late, before each of which the host passes through other ops of some length, µs."""
+    builder = mostly_busy(3, 3, 3, 3)
+    for number in range(4):
+        end = (number + 1) * 53_010
+        for at in np.arange(end - 2900, end - length, length + 10).tolist():
+            builder.op(f"aten::{'abcd'[number]}", at, length)
+    return findings(builder, "OVL303")
+
+
+def test_the_way_through_the_ops_of_pytorch_is_named_by_them() -> None:
+    (found,) = through_ops(100)
+    assert found.fix.startswith("The host is inside of PyTorch's ops")
+    assert not found.asks_for_more
+
+
+def test_an_op_that_takes_far_longer_than_its_work_names_nothing() -> None:
+    (found,) = through_ops(2000)
+    assert found.fix.startswith("Nothing in the trace names most of the work")

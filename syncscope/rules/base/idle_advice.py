@@ -21,6 +21,7 @@ from syncscope.rules.base.idle_circumstances import (
     IN_GRAPH,
     IN_LAUNCHER,
     IN_MODULE,
+    IN_OPS,
     IN_STEP,
     MADE_ON_HOST,
     ONE_STREAM,
@@ -244,6 +245,12 @@ ADVICE = (
         "This is Python of the step itself, on the way from one launch to the next, which no other thread can run: "
         "launch less (foreach or fused optimizers and functions), or compile it or replay it as a CUDA graph "
         "(torch.compile), which runs none of it again.",
+    ),
+    Advice(
+        f"{IN_OPS} host work",
+        "The host is inside of PyTorch's ops for most of it, on the way from one launch to the next, which no other "
+        "thread can run: launch less (larger batches, foreach or fused optimizers and functions), or compile it or "
+        "replay it as a CUDA graph (torch.compile), which runs none of it again.",
     ),
     Advice(
         "host work",

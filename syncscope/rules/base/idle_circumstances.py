@@ -8,6 +8,7 @@ from syncscope.rules.base.ended_by_copies import find_copies_after_work
 from syncscope.rules.base.first_uses import is_before_first_launches, is_in_ops_that_launch_first
 from syncscope.rules.base.host_math import DRAWS, ON_CPU, computes_on_cpu, draws_on_cpu
 from syncscope.rules.base.idle_places import find_idle_place
+from syncscope.rules.base.in_ops import is_in_short_ops
 from syncscope.rules.base.late_begins import runs_on_one_stream
 from syncscope.rules.base.program import (
     MODULE_CALL,
@@ -73,6 +74,9 @@ IN_LAUNCHER = "in-launcher"
 LAUNCHERS = compile_later(r"(?:^|/)(?:triton/(?:runtime|backends)|numba/cuda)/")
 """In the names of files of kernel languages that prepare each call of a kernel: what types its arguments have, which
 version of it that asks for, and how it is launched."""
+
+IN_OPS = "in-ops"
+"""The name for host work that no code of the program is named for, most of which is the way through PyTorch's ops."""
 
 UNSEEN, BEFORE_FIRST, IN_FIRST = "unseen", "before-first", "in-first"
 """The names for host work most of which nothing in the trace names, for such that is before first launches, and for
@@ -146,12 +150,8 @@ def name_host_work(timeline: Timeline) -> list[str]:
         return [ENDS_WORKERS]
     found = find_idle_place(timeline, "host work")
     ours = [OURS] if timeline.trace.recording is not None else []
-    if found is None and name_sampled_lines(timeline, "host work"):
-        return [SAMPLED]
-    if found is None and find_copies_after_work(timeline) is not None:
-        return [*([INFERENCE] if never_trains(timeline) else []), BEFORE_COPIES]
     if found is None:
-        return [UNSEEN, *ours, *([BEFORE_FIRST] if is_before_first_launches(timeline, "host work") else [])]
+        return _name_without_place(timeline, ours)
     if found.spread:
         return [SPREAD, *ours]
     at = found.place.at
@@ -166,6 +166,17 @@ def name_host_work(timeline: Timeline) -> list[str]:
     if found.place.runs_through(MODULE_CALL):
         return [IN_MODULE]
     return [IN_STEP] if found.of_step else []
+
+
+def _name_without_place(timeline: Timeline, ours: list[str]) -> list[str]:
+    """The same where nothing in the trace names code of the program for most of it."""
+    if name_sampled_lines(timeline, "host work"):
+        return [SAMPLED]
+    if find_copies_after_work(timeline) is not None:
+        return [*([INFERENCE] if never_trains(timeline) else []), BEFORE_COPIES]
+    if is_in_short_ops(timeline, "host work"):
+        return [IN_OPS]
+    return [UNSEEN, *ours, *([BEFORE_FIRST] if is_before_first_launches(timeline, "host work") else [])]
 
 
 def _starts_workers(timeline: Timeline) -> bool:
