@@ -36,8 +36,8 @@ COLD = 2.0
 meanwhile pushed ours out of the processor's caches: 1 to 8 times were measured beside an H200."""
 
 COLDEST = 20.0
-"""So many times its price is believed of what was timed in the program, a wait or the end of a block. What took longer
-was disturbed by another thread or process."""
+"""So many times its price, as measured in a loop, is believed of what was timed in the program, a wait or the end of a
+block. What took longer was disturbed by another thread or process."""
 
 DISTURBED = 5.0
 """And no more than so many times what one costs on average: where programs share the processor, many are disturbed, and
@@ -209,9 +209,8 @@ class Account:
     def book_block(self, took_ns: int) -> float:
         """To close a block of steps, with its books, and choose the next one took so long. Returns what of it is
         believed."""
-        prices = self.prices
-        believed = min(took_ns, COLDEST * (prices.step + prices.switch))
-        self.cost_ns += believed - prices.settle
+        believed = min(took_ns, COLDEST * (self.measured.step + self.measured.switch))
+        self.cost_ns += believed - self.prices.settle
         return believed
 
     def book_end(self, took_ns: int) -> None:

@@ -10,7 +10,7 @@ from types import CodeType
 from typing import Any, Protocol
 
 from syncscope.collect.phases.expected import NONE, Expected
-from syncscope.collect.phases.loops import Loop
+from syncscope.collect.phases.loops import Loop, codes_read
 from syncscope.collect.phases.nests import Nest
 from syncscope.collect.phases.phase import IN_OTHER_TURNS, Phase, StepPlace
 from syncscope.collect.phases.places import name_phases, show_place
@@ -39,6 +39,13 @@ UNHEARD_NS = 200_000_000
 Python's, 0.1 to 0.2 ms out of cold caches: 0.1 % of this time."""
 
 MOST_UNHEARD = 1024
+
+DISTURBED, DISTURBED_NS = 10.0, 100_000.0
+"""An event that takes so many times as long as usual, or so long, was disturbed by another process: what it took beyond
+that is not believed. To read the loops of a function may take longer, ..."""
+
+MEMORY = 0.05
+"""... and has no part in what is usual. Weight of an event in that."""
 
 CALLS_A_STEP = 4
 """More calls of modules than this in a step are told, in part, where the program tells its steps, or they are so short
@@ -95,6 +102,8 @@ class PhaseBook:
         """What following took so far, as the steps tell that were timed, without what the listener did."""
         self._listener_ns = 0
         """What the listener did since ``begin_event``."""
+        self._codes_read, self._usual_ns = 0, 0.0
+        """Codes whose loops were read before that; how long events take where none is read."""
         self._draw = random.Random()  # the program's own random numbers stay as they are
         self.heard = 0
         """Steps that the listener was told of."""
@@ -122,12 +131,17 @@ class PhaseBook:
     def begin_event(self) -> int:
         """Somebody is about to tell of an event. Returns the time, for ``end_event``."""
         self.expected.take_back()
-        self._listener_ns = 0
+        self._listener_ns, self._codes_read = 0, codes_read()
         return self._clock()
 
     def end_event(self, begin_ns: int) -> None:
-        """All of the event was told. What the listener did of it, such as to end a window, is not following."""
-        self.followed_ns += self._clock() - begin_ns - self._listener_ns
+        """All of the event was told. What the listener did of it, such as to end a window, is not following. Nor is the
+        time in which another process had the processor: an event that takes much longer than others did not work."""
+        took_ns: float = self._clock() - begin_ns - self._listener_ns
+        if self._codes_read == codes_read():
+            took_ns = min(took_ns, max(DISTURBED * self._usual_ns, DISTURBED_NS))
+            self._usual_ns += MEMORY * (took_ns - self._usual_ns)
+        self.followed_ns += took_ns
 
     def _let(self, tell: Callable[..., Any], *phases: Phase) -> Any:
         """Let the listener hear of ``phases``. What it does is no part of the current phase's next step either."""

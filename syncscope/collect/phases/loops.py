@@ -68,6 +68,11 @@ def loops_of(code: CodeType) -> tuple[Loop, ...]:
     return known[1]
 
 
+def codes_read() -> int:
+    """Of how many functions the loops were read."""
+    return len(_known)
+
+
 def may_follow(code: CodeType, before: int, after: int) -> bool:
     """Whether the instruction at ``after`` may run once that at ``before`` did, in the same turn of the loop: without
     a jump back. Two branches of a condition do not follow each other."""

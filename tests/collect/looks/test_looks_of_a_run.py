@@ -21,7 +21,7 @@ PLACE = Place(standin=True)
 
 def test_a_line_that_waits_seldom_gets_its_op_and_every_wait_is_counted(tmp_path: Path) -> None:
     folder = tmp_path / "run"
-    found = profiled(folder, PLACE, "waits_seldom.py", "400", "0.02")
+    found = profiled(folder, PLACE, "waits_seldom.py", "400", "0.03")
     assert found.status == 0, found.stderr
     document = json.loads(gzip.decompress((folder / "out" / "trace.json.gz").read_bytes()))
     recording = msgspec.convert(document["syncscope"], Recording)
