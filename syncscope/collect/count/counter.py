@@ -160,6 +160,7 @@ class Counter(Counted):
             left.leave(after.number, self._mark, account.prices, self._paused, account.rare_left_ns)
         self._tail = self._ending
         self._state = self.tally.of(after)
+        self._state.entered_at = after.steps
         if self._suspended:
             self._in_windows.add(after.number)
             self._window_events.enter(after.number)
@@ -367,10 +368,13 @@ class Counter(Counted):
         """Hear of the end of the loop that the program is in, where steps of it are left out: what follows it comes
         once a stay, and nothing else tells that it begins."""
         state, account = self._state, self._account
-        if account.on or self._suspended or not state.told_at_begin or state.stays_for_one or account.tail_left_ns <= 0:
+        most_ns = account.tail_left_ns
+        if account.on or self._suspended or not state.is_left_once or most_ns <= 0:
             return
+        if not state.told_at_begin:  # a part is left for evaluations, which end more often
+            most_ns /= 2
         self._watched = state
-        account.book_tail(self._tracker.watch_end(self._loop_over, account.tail_left_ns))
+        account.book_tail(self._tracker.watch_end(self._loop_over, most_ns))
 
     def _loop_over(self, frame: FrameType) -> None:
         """The loop is over. The program is in another phase from now on, or makes what is left of its last step."""
@@ -380,7 +384,9 @@ class Counter(Counted):
                 return
             self._ending = True
             self._tracker.at(frame)
-            if self._state.told_at_begin:
+            if not state.told_at_begin:
+                self._tracker.leave_training()
+            elif self._state.told_at_begin:
                 self._count_tail(self._state)
             self._account.book_end(self._clock() - begin)
         except Exception as error:

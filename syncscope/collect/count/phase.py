@@ -51,6 +51,9 @@ class Tracker(Protocol):
     def stop_watching(self) -> None:
         """Call it no more."""
 
+    def leave_training(self) -> None:
+        """The loop of the training is over, if the program is in one."""
+
 
 class Nowhere:
     """A phase, and the tracker that always finds it."""
@@ -75,4 +78,7 @@ class Nowhere:
         return 0.0
 
     def stop_watching(self) -> None:
+        pass
+
+    def leave_training(self) -> None:
         pass

@@ -10,7 +10,7 @@ from syncscope.collect.count.phase import Phase
 from syncscope.collect.count.places import Key, Place
 from syncscope.collect.count.sampled import ITSELF, Sampled
 from syncscope.collect.count.sampling import LAST, Draw, Sampling
-from syncscope.collect.count.stays import FEWEST, Stays
+from syncscope.collect.count.stays import FEWEST, LONG, Stays
 from syncscope.collect.count.unusual import Unusual
 from syncscope.collect.count.visits import HARDLY, Visits
 from syncscope.collect.count.weights import Weights
@@ -59,6 +59,8 @@ class PhaseTally(Weights):
 
     block_ns: int
     """Time of the block so far."""
+    entered_at = 0
+    """Steps that the phase had when the program entered it last."""
 
     def __init__(self, phase: Phase, draw: Draw) -> None:
         super().__init__()
@@ -132,6 +134,14 @@ class PhaseTally(Weights):
         saved = max(CAP * length - averages.following, FLOOR * length)
         wanted = math.ceil(min(saved_ns / saved, LOOK_NS / length))
         return max(min(wanted, 2 * averages.lengths + 1), 1)
+
+    @property
+    def is_left_once(self) -> bool:
+        """Whether what follows the loop comes once in many steps, as far as is known, and nothing else need tell that
+        it begins: of a training, the next phase or the loader may."""
+        if self.told_at_begin:
+            return not self.stays_for_one
+        return self.phase.kind == "train" and self.phase.steps - self.entered_at >= LONG
 
     def end_visit(self) -> None:
         """The program leaves the phase, which has no steps."""

@@ -324,7 +324,13 @@ class PhaseTracker(PhasePlacing):
         if phase.called:  # by another function of the library's next time, maybe: frames do not tell
             self._forget_decisions()
         turned = phase.source == "turn" and phase is self.current and not self._is_brief(phase)
-        if phase.kind == "train" or turned:
+        epoch_end = self._pseudo_phase("epoch end")
+        if (phase.kind == "train" or turned) and self.current is not epoch_end:
+            self._enter(epoch_end)
+
+    def leave_training(self) -> None:
+        """The loop of a training is over, as the end that ``watch_end`` asked for tells. Its next step comes back."""
+        if self.current.kind == "train" and not self.by_time and self.current.source not in ("user", "turn"):
             self._enter(self._pseudo_phase("epoch end"))
 
     def checkpoint_begins(self, frame: FrameType) -> None:

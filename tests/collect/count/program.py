@@ -48,6 +48,8 @@ class Tracker:
         self.tells_ends = True
         self.over: Callable[[FrameType], None] | None = None
         """Who hears of the end of a loop."""
+        self.left: Callable[[], object] = lambda: None
+        """What happens where the loop of a training is over."""
 
     def at(self, frame: FrameType) -> Phase:
         self.hear()
@@ -64,6 +66,9 @@ class Tracker:
 
     def stop_watching(self) -> None:
         self.over = None
+
+    def leave_training(self) -> None:
+        self.left()
 
     def hear(self) -> None:
         """Add the steps that passed unheard."""

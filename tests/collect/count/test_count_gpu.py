@@ -55,6 +55,8 @@ class Loop:
 
     def stop_watching(self) -> None: ...
 
+    def leave_training(self) -> None: ...
+
 
 class Counted:
     def __init__(self) -> None:

@@ -178,3 +178,54 @@ def test_an_error_of_ours_does_not_reach_the_program(monkeypatch: pytest.MonkeyP
         sample(run, generate, 500, 9)
         assert "ours" in run.counter.failure
     assert run.tracker.over is None
+
+
+def train_alone(run: Run, steps: int, tells_ends: bool) -> tuple[Phase, Phase]:
+    """A training of so many steps with nine waits each, of which few are counted, and what comes behind its loop."""
+    train, behind = Phase(1), Phase(2, "epoch end")
+    run.tracker.tells_ends = tells_ends
+    run.tracker.left = lambda: run.enter(behind)
+    run.enter(train)
+    for _ in range(steps):
+        for _ in range(9):
+            wait()
+            run.now += WARNING * run.counting
+        run.step(MS)
+    run.end_loop()
+    for _ in range(3):
+        wait()
+    return train, behind
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_follows_a_training_is_counted(seed: int) -> None:
+    """The weights that no longer learn are compared with those of before, in lines that wait once."""
+    with running(random.Random(seed).random) as run:
+        train, behind = train_alone(run, 1_000, tells_ends=True)
+        assert run.counter.one_in(train) > 3
+        assert [(each.count, each.estimate) for each in lines(run, behind)] == [(3, 3)]
+        assert run.counter.overhead_share is not None and run.counter.overhead_share < 0.01
+
+
+def test_the_end_of_a_short_training_is_not_asked_for() -> None:
+    """An update of a policy comes again and again, and another phase follows it each time."""
+    with running(random.Random(1).random) as run:
+        asked: list[float] = []
+
+        def watch(over: Any, most_ns: float) -> float:
+            asked.append(most_ns)
+            return 0.0
+
+        setattr(run.tracker, "watch_end", watch)  # noqa: B010
+        train, rollout = Phase(1), Phase(2, "rollout")
+        for _ in range(30):
+            run.enter(train)
+            for _ in range(100):
+                for _ in range(9):
+                    wait()
+                    run.now += WARNING * run.counting
+                run.step(MS)
+            run.enter(rollout)
+            run.now += MS
+        assert run.counter.one_in(train) > 3
+        assert not asked

@@ -225,3 +225,49 @@ def test_an_error_of_whoever_hears_of_an_end_is_none_of_the_programs(
     monkeypatch.setattr(heard, "over", fail)
     assert decode(heard, 3) == 3
     assert heard.said.count("over") == 2
+
+
+def learn(run: Followed, epochs: int, leave: str, watched: bool = True) -> list[str]:
+    """Train for eight steps an epoch, and hear of the end from the fifth step on."""
+    net = model()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+
+    def epoch() -> None:
+        for number, x in enumerate(loader(8 if leave == "loader" else 20)):
+            optimizer.zero_grad()
+            net(x).sum().backward()
+            optimizer.step()
+            if number == 4 and watched:
+                run.tracker.watch_end(lambda frame: run.tracker.leave_training(), PLENTY)
+            if number == 7 and leave == "return":
+                return
+            if number == 7 and leave == "break":
+                break
+
+    kinds: list[str] = []
+    for _ in range(epochs):
+        epoch()
+        kinds.append(run.tracker.current.kind)
+    run.tracker.stop_watching()
+    return kinds
+
+
+@needs_monitoring
+@pytest.mark.parametrize("leave", ["return", "break", "loader"])
+def test_a_training_whose_end_is_heard_is_left_and_goes_on_in_the_next_epoch(leave: str) -> None:
+    with following() as run:
+        assert learn(run, 3, leave) == ["epoch end"] * 3
+    assert run.sequence == ["train", "epoch end"] * 3
+    assert run.steps == {"train": 24}
+
+
+def test_nobody_hears_of_the_end_of_a_training_that_is_not_watched() -> None:
+    with following() as run:
+        assert learn(run, 2, "return", watched=False) == ["train"] * 2
+
+
+def test_a_loader_ends_a_training_once_that_is_watched(monkeypatch: pytest.MonkeyPatch) -> None:
+    with following() as run:
+        monkeypatch.setattr(run.tracker._loop_end._tool, "_monitoring", None)
+        assert learn(run, 2, "loader") == ["epoch end"] * 2
+    assert run.sequence == ["train", "epoch end"] * 2
