@@ -19,8 +19,14 @@ def test_where_the_host_runs_ahead_it_is_the_mean() -> None:
 
 def test_behind_a_loader_that_works_in_bursts_it_is_the_mean() -> None:
     slow, fast = RecordedLoader(workers=2, interval_ns=11, ready=0), RecordedLoader(workers=2, ready=2)
-    assert bare_step_ns(Bare(steps_ns=(2, 20, 2, 20, 2), drain_ns=1, loader=slow)) == pytest.approx(9.2)
-    assert bare_step_ns(Bare(steps_ns=(2, 20, 2, 20, 2), drain_ns=1, loader=fast)) == 2
+    assert bare_step_ns(Bare(steps_ns=(2, 2, 20, 2, 2), drain_ns=1, loader=slow)) == pytest.approx(5.6)
+    assert bare_step_ns(Bare(steps_ns=(2, 2, 20, 2, 2), drain_ns=1, loader=fast)) == 2
+
+
+def test_of_two_kinds_of_steps_in_turn_it_is_the_mean() -> None:
+    """Two networks are trained, one of them in every other step: the recorded steps are of both kinds, too."""
+    assert bare_step_ns(Bare(steps_ns=(4, 10, 4, 10, 4, 10, 4), drain_ns=1)) == pytest.approx(46 / 7)
+    assert bare_step_ns(Bare(steps_ns=(4, 4, 4, 10, 4, 4, 4, 4, 10, 4), drain_ns=1)) == 4
 
 
 def test_recordings_that_do_not_say_how_long_the_drain_took_have_their_mean() -> None:
