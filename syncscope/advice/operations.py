@@ -91,6 +91,12 @@ PYTORCH_CODE: Section = (
 )
 """Python code of PyTorch that reads a value, by file and function."""
 
+SAME_MASK = (
+    "For a mask that stays the same, find its places once, outside of the loop (rows = mask.nonzero(as_tuple=True)), "
+    "and take x[rows], which keeps the result as it is."
+)
+"""Of a mask of the program's own, whose places and their number never change."""
+
 SHAPES: Section = (
     Advice(
         "aten::repeat_interleave",
@@ -115,7 +121,7 @@ SHAPES: Section = (
     Advice(
         "IndexBackward0 aten::nonzero",
         "This is the gradient of x[mask]: keep the shape in the forward pass (torch.where(mask, x, 0), or weight by "
-        "the mask), whose gradient needs no size.",
+        "the mask), whose gradient needs no size. " + SAME_MASK,
         before="loss = x[mask].mean()",
         after="loss = torch.where(mask, x, 0).sum() / mask.sum()",
     ),
@@ -127,7 +133,8 @@ SHAPES: Section = (
     ),
     Advice(
         "aten::index aten::nonzero",
-        "Keep the shape: torch.where(mask, x, 0), or weight by the mask, instead of x[mask].",
+        "Keep the shape: torch.where(mask, x, 0), or weight by the mask, instead of x[mask]. Where 0 does "
+        f"not do, as in a divisor, fill in another value. {SAME_MASK}",
         before="loss = x[mask].mean()",
         after="loss = torch.where(mask, x, 0).sum() / mask.sum()",
     ),

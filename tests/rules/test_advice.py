@@ -221,6 +221,15 @@ def test_shapes_from_values(ops: tuple[str, ...], part: str):
     assert part in findings(chain(*ops), "SYN103")[0].fix
 
 
+@pytest.mark.parametrize(
+    "ops", [("aten::index", "aten::nonzero"), ("IndexBackward0", "aten::_index_put_impl_", "aten::nonzero")]
+)
+def test_a_mask_that_stays_the_same_is_to_be_found_once(ops: tuple[str, ...]):
+    fix = findings(chain(*ops), "SYN103")[0].fix
+    assert "torch.where(mask, x, 0)" in fix
+    assert "rows = mask.nonzero(as_tuple=True)" in fix
+
+
 def test_a_gradient_that_looks_for_zeros_names_the_op_of_the_forward_pass():
     engine = ("autograd::engine::evaluate_function: CumprodBackward0", "CumprodBackward0", "aten::cumprod_backward")
     fix = findings(chain(*engine, "aten::is_nonzero", "aten::item", "aten::_local_scalar_dense"), "SYN102")[0].fix
