@@ -46,9 +46,11 @@ from syncscope.advice.operations import (
     GIVEN,
     NEW_TENSORS,
     PYTORCH_CODE,
+    READ_TRUTH,
     READS,
     SCALER_STEP,
     SHAPES,
+    TRUTH,
 )
 
 __all__ = [
@@ -81,6 +83,7 @@ __all__ = [
     "READ_MANY",
     "READ_SELDOM",
     "READ_TOGETHER",
+    "READ_TRUTH",
     "READ_VALUE",
     "SAVED",
     "SCALER_STEP",
@@ -90,6 +93,7 @@ __all__ = [
     "STACK",
     "SYNCHRONIZE",
     "TO_HOST_IN_BACKWARD",
+    "TRUTH",
     "UNCACHED",
     "UNPINNED",
     "VALUES_TO_HOST",

@@ -165,6 +165,30 @@ SHAPES: Section = (
 )
 """Ops whose result has a shape that depends on values."""
 
+TRUTH = "truth"
+"""Stands for the answer to whether something holds, which the program reads to go on."""
+
+DECIDE = (
+    "Decide on the device (torch.where, or multiply by the condition), or look at it every so many steps; a loop that "
+    "stops on it can ask every so many rounds. What changes nothing where it does not hold, such as masked_fill with "
+    "an empty mask, needs no question."
+)
+
+READ_TRUTH = Advice(
+    TRUTH,
+    DECIDE,
+    before="""
+    if torch.isnan(loss):
+        break
+    """,
+    after="""
+    bad |= torch.isnan(loss)
+    if step % 100 == 0 and bad:
+        break
+    """,
+)
+"""For a branch on a value that the program reads by itself: ``if mask.any().item():``."""
+
 READS: Section = (
     Advice(
         "CumprodBackward0|aten::cumprod_backward",
@@ -261,17 +285,9 @@ READS: Section = (
     ),
     Advice(
         "aten::is_nonzero",
-        "Decide on the device (torch.where, or multiply by the condition), or look at it every so many steps; a "
-        "loop that stops on it can ask every so many rounds.",
-        before="""
-        if torch.isnan(loss):
-            break
-        """,
-        after="""
-        bad |= torch.isnan(loss)
-        if step % 100 == 0 and bad:
-            break
-        """,
+        DECIDE,
+        before=READ_TRUTH.before,
+        after=READ_TRUTH.after,
     ),
     Advice(
         "tensor()|as_tensor() aten::item",

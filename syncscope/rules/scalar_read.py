@@ -14,6 +14,7 @@ from syncscope.advice import (
     READ_MANY,
     READ_SELDOM,
     READ_TOGETHER,
+    READ_TRUTH,
     READ_VALUE,
     READS,
     SCALER_STEP,
@@ -68,7 +69,7 @@ class ScalarRead(WaitRule):
     brings_copy = True
     advice = (
         *PYTORCH_CODE, *SHAPES, msgspec.structs.replace(READ_TOGETHER, when=f"[] aten::item {READ_MANY}"), *READS,
-        READ_TOGETHER, READ_CHOICE, READ_SELDOM, READ_IN_INFERENCE, READ_IN_EVALUATION, READ_VALUE, READ,
+        READ_TRUTH, READ_TOGETHER, READ_CHOICE, READ_SELDOM, READ_IN_INFERENCE, READ_IN_EVALUATION, READ_VALUE, READ,
     )  # fmt: skip
 
     def claims(self, waits: Waits, timeline: Timeline) -> Bools:

@@ -215,6 +215,7 @@ def takes_given_values(expression: str | None) -> bool:
 
 _LOSS = compile_later(r"loss|criterion|cross_entropy", re.IGNORECASE)
 _CHOICES = frozenset({"argmax", "argmin", "multinomial"})
+_TRUTHS = frozenset({"all", "any", "isfinite", "isinf", "isnan", "logical_and", "logical_not", "logical_or"})
 
 
 def speaks_of_loss(expression: str) -> bool:
@@ -225,12 +226,26 @@ def speaks_of_loss(expression: str) -> bool:
 def reads_choice(expression: str | None) -> bool:
     """Whether an expression reads which value is the greatest, or one that was drawn: ``q.argmax(1).item()``,
     ``int(torch.multinomial(p, 1))``. What is worked out of those, such as how many are right, is none."""
-    tree = parse_expression(expression)
-    read = _called_on(tree, frozenset({"item"}))
-    if read is None and called_name(expression) == "int" and isinstance(tree, ast.Call) and len(tree.args) == 1:
-        read = tree.args[0]
+    read = _read_by(parse_expression(expression), "int")
     function = read.func if isinstance(read, ast.Call) else None
     return isinstance(function, ast.Attribute) and function.attr in _CHOICES
+
+
+def reads_truth(expression: str | None) -> bool:
+    """Whether an expression reads whether something holds: ``mask.any().item()``, ``bool((a == b).all())``,
+    ``(norm > most).item()``. ``(guess == y).item()`` may as well be counted."""
+    read = _read_by(parse_expression(expression), "bool")
+    function = read.func if isinstance(read, ast.Call) else None
+    asks = isinstance(function, ast.Attribute) and function.attr in _TRUTHS
+    return asks or (isinstance(read, ast.Compare) and not isinstance(read.ops[0], (ast.Eq, ast.NotEq)))
+
+
+def _read_by(tree: ast.expr | None, function: str) -> ast.expr | None:
+    """What ``.item()`` or this built-in ``function`` reads; ``None`` where the expression does not end in one."""
+    read = _called_on(tree, frozenset({"item"}))
+    if read is None and isinstance(tree, ast.Call) and _dotted_name(tree.func) == function and len(tree.args) == 1:
+        return tree.args[0]
+    return read
 
 
 def moves_new_tensor(expression: str | None) -> bool:

@@ -189,6 +189,11 @@ def test_a_library_between_the_program_and_that_file_changes_nothing():
         ("torch.eq(guess, y).sum().item()", ("aten::item",), "where it can be added up as well"),
         ("q.sum(2).argmax(1).item()", ("aten::item",), "the action of a game"),
         ("(x.argmax(1) == y).sum().item()", ("aten::item",), "where it can be added up as well"),
+        ("mask.any().item()", ("aten::item",), "Decide on the device"),
+        ("bool((a == b).all())", ("aten::item",), "Decide on the device"),
+        ("(norm > most).item()", ("aten::item",), "Decide on the device"),
+        ("(guess == y).item()", ("aten::item",), "where it can be added up as well"),
+        ("float((a == b).all().sum())", ("aten::item",), "where it can be added up as well"),
         ("not a name", ("aten::item",), "where it can be added up as well"),
     ],
 )

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import msgspec
 import numpy as np
 
-from syncscope.advice import CHOICE, GIVEN, MADE_ANEW, NO_LOSS, Advice, Example, choose
+from syncscope.advice import CHOICE, GIVEN, MADE_ANEW, NO_LOSS, TRUTH, Advice, Example, choose
 from syncscope.rules.base.groups import SAVING_NULL_WHY, Group, groups
 from syncscope.rules.base.occurrences import Occurrences
 from syncscope.rules.base.once import ONCE
@@ -20,6 +20,7 @@ from syncscope.schema.expressions import (
     called_name,
     moves_new_tensor,
     reads_choice,
+    reads_truth,
     speaks_of_loss,
     takes_given_values,
 )
@@ -271,6 +272,8 @@ def name_place(place: Place) -> Iterator[str]:
         yield GIVEN
     if reads_choice(shown):
         yield CHOICE
+    if reads_truth(shown):
+        yield TRUTH
     if texts and not any(map(speaks_of_loss, texts)):
         yield NO_LOSS
 
