@@ -19,7 +19,7 @@ from syncscope.rules.base.sampled_places import name_sampled_lines
 from syncscope.rules.comm_not_overlapped import CommNotOverlapped
 from syncscope.rules.launch_bound import ONCE, LaunchBound
 from syncscope.schema.findings import Finding, IdleCause, Severity
-from syncscope.schema.idle import BESIDE_THE_HOST, is_summed_up, main_cause, main_of
+from syncscope.schema.idle import BESIDE_THE_HOST, LAUNCHES, is_summed_up, main_cause, main_of
 from syncscope.schema.numbers import milliseconds, percent
 from syncscope.timeline import Timeline
 from syncscope.timeline.bubbles import SLOW_PACE
@@ -48,6 +48,9 @@ for less than this share of the warm-up."""
 
 MAIN_SHARE = 0.1
 """A finding is named as a cause if it explains at least this share of the idle time."""
+
+BESIDE_SHARE = 0.05
+"""A cause that the host could leave out is told in a fix for another if it is at least this share of the idle time."""
 
 SITE_SHARE = 0.5
 """This finding gets the site of another one if the bubbles after the other's waits are at least this share of the idle
@@ -171,7 +174,7 @@ class DeviceStarved(RankRule):
         per = "a step" if steps else "in all"
         recorded = ("recorded",) if len(timeline.calls) else ()
         shared = ("shared",) if timeline.processes_on_device else (LATE,) if is_mostly_late(timeline) else ()
-        besides = f", besides {milliseconds(once_ms)} of warm-up" if once_ms else ""
+        warming = f", besides {milliseconds(once_ms)} of warm-up" if once_ms else ""
         found = self.finding(
             place,
             severity=severity,
@@ -183,24 +186,40 @@ class DeviceStarved(RankRule):
             idle_ms_per_step=idle_ms,
             causes=named,
             message=f"the device is idle for {milliseconds(idle_ms)} of {milliseconds(span_ms)} {per} "
-            f"({percent(idle_ms, span_ms)}){besides}: {parts}{tell_late(timeline)}{where}",
+            f"({percent(idle_ms, span_ms)}){warming}: {parts}{tell_late(timeline)}{where}",
             fix="",
         )
         main, sums_up, longest = main_cause(found), is_summed_up(found), next(iter(causes), "unknown")
         first = longest if main is None or sums_up else main.cause
         of_host = name_host_work(timeline) if first == "host work" else []
-        lines = name_sampled_lines(timeline, first) if first in SAMPLED_CAUSES else []
         entry = self.choose_advice(*shared, *name_circumstances(timeline), *of_host, *recorded, *first.split())
+        besides = _of_host_beside(named, idle_ms) if first in BESIDE_THE_HOST and entry.asks_for_more else None
         said = "" if first == longest or timeline.processes_on_device else _about(first, named)
         ended = find_copies_after_work(timeline) if BEFORE_COPIES in of_host else None
         return msgspec.structs.replace(
             found,
             work_ends_at=ended.lines if ended else (),
             sums_up=sums_up,
-            fix=_with_lines(entry.sentence, lines),
+            fix=_with_lines(entry.sentence, timeline, first) + self._fix_beside(timeline, besides),
             asks_for_more=entry.asks_for_more,
             message=found.message + said,
         )
+
+    def _fix_beside(self, timeline: Timeline, cause: IdleCause | None) -> str:
+        """What a fix that only asks for another recording says of a cause that the host could leave out."""
+        if cause is None:
+            return ""
+        of_host = name_host_work(timeline) if cause.cause == "host work" else []
+        fix = self.advise(*name_circumstances(timeline), *of_host, *cause.cause.split())
+        where = f" ({cause.site.file}:{cause.site.line})" if cause.site is not None and cause.site.line else ""
+        return f" Apart from that, there is {cause.cause}{where}. {_with_lines(fix, timeline, cause.cause)}"
+
+
+def _of_host_beside(named: tuple[IdleCause, ...], idle_ms: float) -> IdleCause | None:
+    """The longest cause that the host could leave out and no other finding is about, where it counts."""
+    least_ms = BESIDE_SHARE * idle_ms
+    own = (one for one in named if not one.covered_by and one.cause not in BESIDE_THE_HOST)
+    return next((one for one in own if one.cause != LAUNCHES and one.ms_per_step >= least_ms), None)
 
 
 def _find_place(
@@ -236,8 +255,9 @@ def _find_place(
     return find_slowest_loader(timeline) if loading else place, where
 
 
-def _with_lines(fix: str, lines: list[str]) -> str:
-    """``fix`` with the lines that share the host's work, where several do."""
+def _with_lines(fix: str, timeline: Timeline, cause: str) -> str:
+    """``fix`` with the lines that share the host's work of a cause, where several do."""
+    lines = name_sampled_lines(timeline, cause) if cause in SAMPLED_CAUSES else []
     if "{op}" in fix:
         return fix.replace("{op}", ", ".join(lines))
     return f"{fix} Of this work: {', '.join(lines)}." if len(lines) > 1 else fix

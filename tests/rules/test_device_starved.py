@@ -338,9 +338,21 @@ def test_a_fix_for_the_device_itself_has_no_line_of_the_host() -> None:
     builder.launch("k", call=(2800, 5), runs=(2810, 9))
     builder.sampled([2290 + 50 * number for number in range(10)], ("train.py", 5, "main", "prepare()"))
     (found,) = findings(builder, "OVL303")
-    assert found.causes[0].cause == "queued on device" and "Nothing on the host" in found.fix
+    assert found.causes[0].cause == "queued on device" and found.fix.startswith("Nothing that the host does")
     assert any(cause.cause == "host work" and cause.site for cause in found.causes)
     assert found.site is None
+
+
+@pytest.mark.parametrize(("loads", "told"), [(500, True), (100, False)])
+def test_a_fix_for_the_device_itself_goes_on_with_what_the_host_could_leave_out(loads: float, *, told: bool) -> None:
+    builder = TraceBuilder().recording(0, 3000)
+    for number in range(10):
+        builder.launch("k", call=(10 * number, 5), runs=(20 + 250 * number, 9))
+    builder.entry("DataLoader", 2290, 2290 + loads, line(8, "DataLoader(data)"))
+    builder.launch("k", call=(2300 + loads, 5), runs=(2310 + loads, 690 - loads))
+    (found,) = findings(builder, "OVL303")
+    assert found.asks_for_more and found.fix.startswith("Nothing that the host does changes most of it")
+    assert ("Apart from that, there is data loading (train.py:8). Load ahead" in found.fix) == told
 
 
 def test_a_row_that_begins_late_with_nothing_before_it_may_wait_for_another_process():

@@ -284,9 +284,9 @@ ADVICE = (
     ),
     Advice(
         f"{ONE_STREAM} queued on device",
-        "Nothing on the host: the work was launched in time, and the device began it late though nothing else of this "
-        "program ran, as when another process has the device, or it first loads a kernel's code. Record later steps on "
-        "a device that nobody else uses, and see whether it comes back.",
+        "Nothing that the host does changes most of it: the work was launched in time, and the device began it late "
+        "though nothing else of this program ran, as when another process has the device, or it first loads a kernel's "
+        "code. Record later steps on a device that nobody else uses, and see whether it comes back.",
         asks_for_more=True,
     ),
     Advice(
