@@ -262,8 +262,18 @@ MADE_ANEW = "made-anew"
 
 MADE_ON_DEVICE = Advice(
     MADE_ANEW,
+    "Make it on the device, which needs no copy: pass device= where it is made.",
+    before="x = torch.zeros(64, 128).to('cuda')",
+    after="x = torch.zeros(64, 128, device='cuda')",
+)
+
+DRAWN = "drawn"
+"""Stands for a new tensor of random numbers."""
+
+DRAWN_ON_DEVICE = Advice(
+    f"{MADE_ANEW} {DRAWN}",
     "Make it on the device, which needs no copy: pass device= where it is made; a distribution draws on the device of "
-    "its parameters.",
+    "its parameters. A seed gives other random numbers there than on the host.",
     before="x = torch.randn(64, 128).to('cuda')",
     after="x = torch.randn(64, 128, device='cuda')",
 )

@@ -4,7 +4,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from syncscope.advice import LAST_TO_HOST, MADE_ANEW, MADE_ON_DEVICE, Advice
+from syncscope.advice import DRAWN, DRAWN_ON_DEVICE, LAST_TO_HOST, MADE_ANEW, MADE_ON_DEVICE, Advice
 from syncscope.rules.base.ends import LAST, is_result
 from syncscope.rules.base.groups import Group
 from syncscope.rules.base.occurrences import between_host_and_device, of_copies
@@ -73,6 +73,7 @@ class CopyNotOverlapped(RankRule):
     needs_async_launches = True
     advice = (
         LAST_TO_HOST,
+        DRAWN_ON_DEVICE,
         MADE_ON_DEVICE,
         Advice(
             f"{PAGEABLE} DtoH",
@@ -222,7 +223,7 @@ class CopyNotOverlapped(RankRule):
     def fix(self, group: Group) -> str:
         directions = set(group.timeline.copies.direction[group.rows.copy])
         last = (LAST,) if is_result(group) else ()
-        made = (MADE_ANEW,) if MADE_ANEW in name_place(group.place) else ()
+        made = [name for name in name_place(group.place) if name in (MADE_ANEW, DRAWN)]
         return self.advise(*made, *group.longest("cause", REQUIREMENTS).split(), *directions, *last)
 
 

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from syncscope.advice import (
     BY_OP,
     COPIES,
+    DRAWN_ON_DEVICE,
     LAST_TO_HOST,
     LOADED,
     MADE_ON_DEVICE,
@@ -97,6 +98,7 @@ class PageableCopy(RankRule):
         replace(READ_VALUE, when=f"{NO_LOSS} {READS_VALUE}"),
         replace(READ, when=READS_VALUE),
         VALUES_TO_HOST,
+        DRAWN_ON_DEVICE,
         MADE_ON_DEVICE,
         *COPIES,
         replace(MOVED_WEIGHTS, when=f"HtoD {WEIGHTS}"),

@@ -182,6 +182,12 @@ ANEW = frozenset({
 DRAWS = frozenset({"rsample", "sample"})
 """Those of them that are methods of a distribution, whose parameters say where the tensor is."""
 
+RANDOM = DRAWS | {
+    "bernoulli", "bernoulli_", "exponential_", "normal", "normal_", "rand", "randint", "randn", "random_", "randperm",
+    "uniform_",
+}  # fmt: skip
+"""Those that draw random numbers, and methods that fill a tensor with some."""
+
 LIKE_GIVEN = DRAWS | {"bernoulli", "normal"}
 """Those that draw where their parameters are."""
 
@@ -252,6 +258,15 @@ def moves_new_tensor(expression: str | None) -> bool:
     """Whether an expression makes a tensor and moves it at once: ``torch.randn(4).to(device)``."""
     moved = _called_on(parse_expression(expression), frozenset({"to", "cuda"}))
     return moved is not None and _is_new(_made_before(moved))
+
+
+def draws_numbers(expression: str | None) -> bool:
+    """Whether a part of an expression draws random numbers: ``torch.randn(4).to(device)``."""
+    tree = parse_expression(expression)
+    return tree is not None and any(
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in RANDOM
+        for node in ast.walk(tree)
+    )
 
 
 def makes_tensor_on_host(expression: str | None) -> bool:

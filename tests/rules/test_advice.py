@@ -325,6 +325,25 @@ def test_a_new_tensor_that_is_moved_and_an_index_of_the_host_are_told_by_the_exp
     assert fixes["SYN101"].startswith(part)
 
 
+@pytest.mark.parametrize(
+    ("expression", "drawn"),
+    [
+        ("torch.randn(4, 1024).to(device)", True),
+        ("torch.FloatTensor(4).uniform_(0, 1).cuda()", True),
+        ("torch.linspace(0, 1, 256).to(device)", False),
+    ],
+)
+def test_other_random_numbers_of_the_same_seed_are_told_where_some_are_drawn(expression: str, *, drawn: bool):
+    builder = TraceBuilder().recording(0, 300)
+    waiting(builder, 10, "aten::to", "aten::copy_", copy="HtoD", memory="pageable", size=1024)
+    found = findings(builder.warning(100, line(9, expression)), "SYN101", "CPY201")
+    assert {one.rule for one in found} == {"SYN101", "CPY201"}
+    for one in found:
+        assert one.fix.startswith("Make it on the device, which needs no copy")
+        assert ("other random numbers" in one.fix) == drawn
+        assert ("distribution" in one.fix) == drawn
+
+
 def test_two_findings_about_the_same_copies_advise_the_same():
     builder = TraceBuilder().recording(0, 300)
     waiting(builder, 10, "aten::to", "aten::copy_", copy="HtoD", memory="pageable")
