@@ -221,6 +221,7 @@ def takes_given_values(expression: str | None) -> bool:
 
 _LOSS = compile_later(r"loss|criterion|cross_entropy", re.IGNORECASE)
 _CHOICES = frozenset({"argmax", "argmin", "multinomial"})
+_CHOSEN = compile_later(r"(?:^|[._])actions?$")
 _TRUTHS = frozenset({"all", "any", "isfinite", "isinf", "isnan", "logical_and", "logical_not", "logical_or"})
 
 
@@ -231,10 +232,12 @@ def speaks_of_loss(expression: str) -> bool:
 
 def reads_choice(expression: str | None) -> bool:
     """Whether an expression reads which value is the greatest, or one that was drawn: ``q.argmax(1).item()``,
-    ``int(torch.multinomial(p, 1))``. What is worked out of those, such as how many are right, is none."""
+    ``int(torch.multinomial(p, 1))``, or what is called an action: ``action.item()``. What is worked out of those, such
+    as how many are right, is none."""
     read = _read_by(parse_expression(expression), "int")
     function = read.func if isinstance(read, ast.Call) else None
-    return isinstance(function, ast.Attribute) and function.attr in _CHOICES
+    chooses = isinstance(function, ast.Attribute) and function.attr in _CHOICES
+    return chooses or (read is not None and _CHOSEN.search(_dotted_name(read)) is not None)
 
 
 def reads_truth(expression: str | None) -> bool:
