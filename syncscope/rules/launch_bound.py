@@ -18,6 +18,7 @@ from syncscope.timeline import Timeline
 from syncscope.timeline.bubbles import are_launched_in_a_row
 from syncscope.timeline.calls import COMMANDS
 from syncscope.timeline.collectives import POINT_TO_POINT
+from syncscope.timeline.intervals import Bools
 from syncscope.timeline.launching import Launching
 from syncscope.timeline.places import NOWHERE
 from syncscope.timeline.steps import step_of
@@ -44,6 +45,12 @@ MOST_LINES = 3
 
 PROFILED = 1.5
 """How much slower a profiler with PyTorch's ops makes a host that only launches."""
+
+REPEATED = "repeated"
+"""The name for launches that are the same in each step."""
+
+BESIDE_WAITS = " A graph can hold no wait: take them out first, as at {}, or make graphs of what lies between them."
+"""How the fix of such launches goes on where a step has waits with lines, and too few to cut the launches up."""
 
 SHARDED, EXCHANGES = "sharded", "exchanges"
 """The names for launches between which FSDP's hooks come, and for those between sends and receives."""
@@ -113,7 +120,7 @@ class LaunchBound(RankRule):
             "(torch.compile(mode='reduce-overhead'), torch.cuda.make_graphed_callables).",
         ),
         Advice(
-            "repeated",
+            REPEATED,
             "Replay the launches as a CUDA graph (torch.compile(mode='reduce-overhead'), "
             "torch.cuda.make_graphed_callables), or launch fewer and larger kernels: torch.compile, foreach or fused "
             "optimizers, larger batches.",
@@ -150,8 +157,10 @@ class LaunchBound(RankRule):
         where = f"; {most.share_in_words()} of it in {most.in_words()}" if most else ""
         cuts = _find_cuts(timeline, launching.launches) if launching.repeats else None
         where += f"; {cuts.waits / many:,.0f} waits {per} cut them up" if cuts else ""
-        circumstances = ["cut"] if cuts else ["repeated"] if launching.repeats else []
+        circumstances = ["cut"] if cuts else [REPEATED] if launching.repeats else []
         circumstances = [*_name_ranks(timeline, launching), *circumstances]
+        entry = self.choose_advice(*name_compiled(timeline), *circumstances)
+        few = _name_waits(timeline, least=1) if entry.when == REPEATED else ""
         return self.finding(
             most.place if most else NOWHERE,
             rank=timeline.trace.rank,
@@ -161,7 +170,7 @@ class LaunchBound(RankRule):
             idle_ms_per_step=round(idle_ms, 6),
             message=f"{behind}; {queue}{_graphs(launching, many)}{where}"
             f"{'' if timeline.step_figures.bare_ms else assumed}",
-            fix=self.advise(*name_compiled(timeline), *circumstances).replace("{op}", cuts.lines if cuts else ""),
+            fix=entry.sentence.replace("{op}", cuts.lines if cuts else "") + (BESIDE_WAITS.format(few) if few else ""),
         )
 
 
@@ -175,15 +184,28 @@ class _Cuts(msgspec.Struct, frozen=True):
 
 def _find_cuts(timeline: Timeline, launches: int) -> _Cuts | None:
     """The waits between ``launches``, where they leave few between two and have lines; ``None`` where they do not."""
-    waits, every = timeline.waits, timeline.places
-    inside = is_wait(waits.kind) & ((waits.step >= 0) | (len(timeline.steps) == 0))
-    many = int(inside.sum())
+    many = int(_are_inside(timeline).sum())
     if many < MANY_WAITS * max(len(timeline.steps), 1) or many * FEW_LAUNCHES < launches:
         return None
-    sites = Counter(every[place].site for place in waits.place[inside].tolist())
-    lines = [f"{site.file}:{site.line}" for site, _ in sites.most_common() if site is not None]
-    lines = list(dict.fromkeys(lines))[:MOST_LINES]
-    return _Cuts(many, " and ".join(filter(None, (", ".join(lines[:-1]), lines[-1])))) if lines else None
+    lines = _name_waits(timeline)
+    return _Cuts(many, lines) if lines else None
+
+
+def _are_inside(timeline: Timeline) -> Bools:
+    """Which waits are part of a step, or of all where there are none."""
+    waits = timeline.waits
+    inside: Bools = is_wait(waits.kind) & ((waits.step >= 0) | (len(timeline.steps) == 0))
+    return inside
+
+
+def _name_waits(timeline: Timeline, least: int = 0) -> str:
+    """The lines of the most frequent waits, of those with ``least`` a step: ``train.py:3 and train.py:5``; ``""`` where
+    none has a line."""
+    every, steps = timeline.places, max(len(timeline.steps), 1)
+    sites = Counter(every[place].site for place in timeline.waits.place[_are_inside(timeline)].tolist())
+    often = [site for site, count in sites.most_common() if count >= least * steps]
+    lines = list(dict.fromkeys(f"{site.file}:{site.line}" for site in often if site is not None))[:MOST_LINES]
+    return " and ".join(filter(None, (", ".join(lines[:-1]), lines[-1]))) if lines else ""
 
 
 class _Pace(msgspec.Struct, frozen=True):
@@ -230,7 +252,7 @@ def _waits(late_ms: float, idle: str, steps: int) -> str:
     if not late_ms:
         return f"so the device waits {idle} for the next one"
     return (
-        f"which {'a step takes' if steps else 'they take'} at least; on a device of its own it would wait {idle} for "
+        f"the least that {'a step' if steps else 'they'} can take; a device of its own would wait {idle} for "
         f"them. Here that wait does not show: for {milliseconds(late_ms)} the device is late to begin what was "
         "launched in time, as when another process uses it, and no change of the launches shortens that"
     )

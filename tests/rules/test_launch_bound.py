@@ -190,6 +190,12 @@ def test_waits_that_cut_the_launches_up_come_before_a_graph() -> None:
     assert whole.fix.startswith("Replay the launches as a CUDA graph") and "cut them up" not in whole.message
 
 
+def test_a_graph_of_launches_with_few_waits_between_them_is_without_these() -> None:
+    (few,), (none,) = bound(cut_up(2)), bound(cut_up(0))
+    assert "A graph can hold no wait: take them out first, as at train.py:102 and train.py:103, or" in few.fix
+    assert none.fix.startswith("Replay the launches as a CUDA graph") and "no wait" not in none.fix
+
+
 def test_no_graph_is_promised_where_hooks_of_fsdp_come_between_the_launches() -> None:
     for mark in ("FSDP::all_gather (layers.0)", "FullyShardedDataParallel.forward"):
         (found,) = bound(loop(runs=3).annotation(mark, 0, 300))
