@@ -134,7 +134,8 @@ STACK = Advice(
 
 COPY_TO_HOST = Advice(
     "DtoH",
-    "Copy with .to('cpu', non_blocking=True) and wait on an event just before the values are read.",
+    "Copy with .to('cpu', non_blocking=True) and wait on an event just before the values are read. What only goes back "
+    "to the device later, such as weights to fall back on, is best kept there (x.clone()).",
     before="results.append(y.cpu())",
     after="""
     kept = y.to('cpu', non_blocking=True)

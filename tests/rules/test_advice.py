@@ -272,6 +272,15 @@ def test_an_index_of_the_host_that_is_copied_often_is_to_be_moved_once():
     assert "Keep the index" in found.fix
 
 
+def test_what_goes_back_to_the_device_is_best_kept_there():
+    builder = TraceBuilder().recording(0, 300)
+    waiting(builder, 10, "aten::to", "aten::copy_", copy="DtoH", memory="pageable", size=1024)
+    builder.warning(100, line(9, "x.detach().cpu()")).launch("k", call=(150, 5), runs=(160, 20))
+    fixes = {finding.rule: finding.fix for finding in findings(builder, "SYN101", "CPY201")}
+    assert "is best kept there (x.clone())" in fixes["SYN101"]
+    assert fixes["CPY201"] == fixes["SYN101"]
+
+
 def test_many_tables_that_are_made_and_moved_at_once_are_to_be_made_on_the_device():
     builder = TraceBuilder().recording(0, 1000)
     for number in range(8):
