@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.public.classics import END
+from benchmarks.public.notebooks import write_script
 from benchmarks.public.pictures import write_picture
 
 OLD_SPARSE = """import runpy
@@ -257,13 +258,7 @@ def make_views(folder: Path) -> None:
 
 
 def make_exported(folder: Path, programs: Path) -> None:
-    """A program's notebook as a script: its cells one after the other."""
-    import json
-
-    cells = json.loads((programs / "pytorch-lora/lora.ipynb").read_text())["cells"]
-    folder.mkdir()
-    codes = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
-    (folder / "lora.py").write_text("\n\n".join(codes) + "\n")
+    write_script(programs / "pytorch-lora/lora.ipynb", folder / "lora.py")
 
 
 TRIALS: dict[str, Callable[[Path], None]] = {

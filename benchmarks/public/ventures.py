@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.public.classics import END
+from benchmarks.public.notebooks import write_script
 from benchmarks.public.pictures import write_picture
 
 OLD_DRIVES = """import runpy
@@ -341,11 +342,7 @@ def make_plane(folder: Path) -> None:
 
 
 def make_denoising(folder: Path, programs: Path) -> None:
-    """A program's notebook as a script: its cells one after the other, without what only a notebook understands."""
-    cells = json.loads((programs / "deep-image-prior/denoising.ipynb").read_text())["cells"]
-    folder.mkdir()
-    codes = ["".join(cell["source"]).replace("%matplotlib inline", "") for cell in cells if cell["cell_type"] == "code"]
-    (folder / "denoising.py").write_text("\n\n".join(codes) + "\n")
+    write_script(programs / "deep-image-prior/denoising.ipynb", folder / "denoising.py")
 
 
 VENTURES: dict[str, Callable[[Path], None]] = {

@@ -1,0 +1,14 @@
+"""Notebooks of public programs as scripts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+
+def write_script(notebook: Path, script: Path) -> None:
+    """The cells of a notebook one after the other, without what only a notebook understands."""
+    cells = json.loads(notebook.read_text())["cells"]
+    codes = ["".join(cell["source"]).replace("%matplotlib inline", "") for cell in cells if cell["cell_type"] == "code"]
+    script.parent.mkdir()
+    script.write_text("\n\n".join(codes) + "\n")
