@@ -324,9 +324,8 @@ class PhaseTracker(PhasePlacing):
         if phase.called:  # by another function of the library's next time, maybe: frames do not tell
             self._forget_decisions()
         turned = phase.source == "turn" and phase is self.current and not self._is_brief(phase)
-        epoch_end = self._pseudo_phase("epoch end")
-        if (phase.kind == "train" or turned) and self.current is not epoch_end:
-            self._enter(epoch_end)
+        if (phase.kind == "train" or turned) and self.current.kind != "epoch end":
+            self._enter(self._pseudo_phase("epoch end"))
 
     def leave_training(self) -> None:
         """The loop of a training is over, as the end that ``watch_end`` asked for tells. Its next step comes back."""
