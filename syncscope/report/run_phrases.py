@@ -308,12 +308,12 @@ def _epochs(run: Run | None) -> int | None:
 
 
 def _each_time(number: int, times: int, one: str) -> str:
-    """``once an epoch``, ``2 an epoch``, ``3 in 16 times``, ``74 in 5 times``: not each time as often."""
+    """``once an epoch``, ``2 an epoch``; ``3 times in 16 epochs``, ``74 times in 5 epochs``: not each time as often."""
     a_time = number / max(times, 1)
     if times > 1 and number >= times and abs(a_time - round(a_time)) <= min(EQUAL * a_time, SAME):
         return f"once {one}" if round(a_time) == 1 else f"{_few_digits(a_time)} {one}"
     if times > 1:
-        return f"{number:,} in {times:,} times"
+        return f"{'once' if number == 1 else f'{number:,} times'} in {times:,} {one.split()[-1]}s"
     return "once" if number == 1 else f"{number} times"
 
 
