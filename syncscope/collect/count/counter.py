@@ -140,10 +140,11 @@ class Counter(Counted):
         if (left <= 0 or alone) and not self._suspended:
             self._next_block(state, alone)
             left = state.sampling.left
-        elif begins:
+        elif begins or state.until_left_once == 0:
             self._watch_end()
         state.times = phase.times
-        return max(min(left, until_last or left) - 1, 0)
+        until_left_once = max(state.until_left_once, 0)
+        return max(min(left, until_last or left, until_left_once or left) - 1, 0)
 
     def changed(self, before: Phase, after: Phase) -> None:
         """The program left ``before`` and is in ``after`` now."""
@@ -157,7 +158,7 @@ class Counter(Counted):
             if after.kind in SELDOM_INSIDE and not self._suspended:
                 left.begin_visit(after.number)
             account = self._account
-            left.leave(after.number, self._mark, account.prices, self._paused, account.rare_left_ns)
+            left.leave(after.number, self._mark, account.prices, self._paused, account.rare_left_ns, self._ending)
         self._tail = self._ending
         self._state = self.tally.of(after)
         self._state.entered_at = after.steps

@@ -50,6 +50,10 @@ HARDLY_BEGUN = 0.1
 LOOK_NS = 500_000_000
 """Once counting has stopped, it is looked again after so long whether it may go on."""
 
+LISTEN_AFTER = 32
+"""Steps of a training in a row after which the end of its loop is listened for, which takes about 0.1 ms. Where another
+phase came sooner the last time, as a rollout after the update of a policy, it is only done in a long stay."""
+
 RARE_SHARE = 0.05
 """Of the time since the first phase began: what a phase other than training takes at most where it is rare."""
 
@@ -61,6 +65,7 @@ class PhaseTally(Weights):
     """Time of the block so far."""
     entered_at = 0
     """Steps that the phase had when the program entered it last."""
+    _listen_after = LISTEN_AFTER
 
     def __init__(self, phase: Phase, draw: Draw) -> None:
         super().__init__()
@@ -141,7 +146,12 @@ class PhaseTally(Weights):
         it begins: of a training, the next phase or the loader may."""
         if self.told_at_begin:
             return not self.stays_for_one
-        return self.phase.kind == "train" and self.phase.steps - self.entered_at >= LONG
+        return self.phase.kind == "train" and self.until_left_once <= 0
+
+    @property
+    def until_left_once(self) -> int:
+        """Steps until a training is in its loop for long enough; at most 0 from then on."""
+        return self._listen_after - (self.phase.steps - self.entered_at)
 
     def end_visit(self) -> None:
         """The program leaves the phase, which has no steps."""
@@ -149,9 +159,14 @@ class PhaseTally(Weights):
         for place in self.places:
             place.end_visit(visited)
 
-    def leave(self, follower: int, now_ns: int, prices: Prices, paused: bool, spare_ns: float) -> None:
+    def leave(
+        self, follower: int, now_ns: int, prices: Prices, paused: bool, spare_ns: float, listened: bool = False
+    ) -> None:
         """The program leaves the phase for the one with the number ``follower``. ``paused``: counting has stopped, also
-        for phases of which all steps are counted. ``spare_ns`` is left for what is rare."""
+        for phases of which all steps are counted. ``spare_ns`` is left for what is rare. ``listened``: only the end of
+        its loop told so."""
+        brief = not listened and self.phase.steps - self.entered_at < LONG
+        self._listen_after = LONG if brief else LISTEN_AFTER
 
         def affords(steps: int, round_ns: int) -> bool:
             return self._is_drawn(paused) and self._affords(steps, 1, round_ns, prices, spare_ns)

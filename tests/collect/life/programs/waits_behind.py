@@ -27,3 +27,5 @@ def train(most):
 last = train(1500)
 last.measure()
 last.measure()
+few = train(100)  # as finetuning after a training
+few.measure()
