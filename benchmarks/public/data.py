@@ -22,6 +22,7 @@ from benchmarks.public.classics import CLASSICS
 from benchmarks.public.documents import DOCUMENTS
 from benchmarks.public.formats import FORMATS, make_scene
 from benchmarks.public.graphs import GRAPHS
+from benchmarks.public.journeys import JOURNEYS, make_triplets
 from benchmarks.public.models import (
     make_checkpoint,
     make_crnn,
@@ -335,7 +336,7 @@ MAKERS: dict[str, Callable[[Path], None]] = {
     "texts": make_texts,
     "ett": make_ett,
     **BODIES, **CHOICES, **CLASSICS, **DOCUMENTS, **FORMATS, **GRAPHS, **NESTED, **RECORDS, **SCENES, **SEQUENCES,
-    **SIGHTS, **SIGNALS, **SUBSTITUTES, **TRIALS, **VENTURES, **VISITS,
+    **JOURNEYS, **SIGHTS, **SIGNALS, **SUBSTITUTES, **TRIALS, **VENTURES, **VISITS,
 }  # fmt: skip
 
 FROM_PROGRAMS: dict[str, Callable[[Path, Path], None]] = {
@@ -349,6 +350,7 @@ FROM_PROGRAMS: dict[str, Callable[[Path, Path], None]] = {
     "scene": make_scene,
     "stylist": make_stylist,
     "transcriber": make_transcriber,
+    "triplets": make_triplets,
 }
 """Those that need the clones."""
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from benchmarks.public import data
+from benchmarks.public.notebooks import write_script
 
 
 def printed_in(folder: Path, *words: str) -> str:
@@ -254,3 +255,40 @@ def test_a_start_runs_a_program_without_its_assertions(made: Path) -> None:
         compile(start.read_text(), start.name, "exec")
     (made / "program.py").write_text("import sys\nassert False\nprint(__name__, *sys.argv)")
     assert printed_in(made, "old_torch.py", "program.py", "one") == "__main__ program.py one\n"
+
+
+@pytest.mark.parametrize("made", ["journey_starts"], indirect=True)
+def test_a_start_gives_the_spectra_that_pytorch_gave(made: Path) -> None:
+    pytest.importorskip("torch")
+    for start in made.glob("*.py"):
+        compile(start.read_text(), start.name, "exec")
+    (made / "program.py").write_text(
+        "import torch\nwindow = torch.hann_window(16)\n"
+        "print(*torch.stft(torch.rand(1, 64), 16, hop_length=16, window=window, center=False).shape)"
+    )
+    assert printed_in(made, "old_spectra.py", "program.py") == "1 9 4 2\n"
+
+
+@pytest.mark.parametrize("made", ["journey_libraries"], indirect=True)
+def test_the_stand_in_for_faiss_finds_the_nearest(made: Path) -> None:
+    pytest.importorskip("torch")
+    program = (
+        "import faiss, faiss.contrib.torch_utils, torch\nrows = torch.rand(1200, 4)\nindex = faiss.IndexFlatL2(4)\n"
+        "index.add(rows)\n_, places = index.search(rows[100:] + 1e-4, 1)\n"
+        "print((places[:, 0] == torch.arange(100, 1200)).all().item(), *places.shape)"
+    )
+    assert printed_in(made, "-c", program) == "True 1100 1\n"
+
+
+@pytest.mark.parametrize("made", ["recitals"], indirect=True)
+def test_a_list_of_readings_names_the_files_beside_it(made: Path) -> None:
+    lines = [line for split in ("training", "validation") for line in (made / f"{split}.txt").read_text().splitlines()]
+    assert {made / f"{line.split('|')[0]}.wav" for line in lines} == set(made.glob("*.wav"))
+
+
+def test_a_script_has_no_line_that_only_a_notebook_understands(tmp_path: Path) -> None:
+    lines = ["!pip install one\n", "if True:\n", "    %pip install two\n", "print(5 % 3)"]
+    cell = {"cell_type": "code", "source": lines}
+    (tmp_path / "one.ipynb").write_text(json.dumps({"cells": [cell]}))
+    write_script(tmp_path / "one.ipynb", tmp_path / "out/one.py")
+    assert printed_in(tmp_path / "out", "one.py") == "2\n"
