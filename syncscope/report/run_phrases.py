@@ -24,8 +24,8 @@ SAME = 0.05
 """What comes each time differs from a whole number by less."""
 NEARLY = 1.05
 """Steps to an occurrence below which it is nearly every step."""
-IN_FEW, TOGETHER = 0.05, 2
-"""What occurs in a smaller share of the steps than the first, and in each of these so often, is told by these steps."""
+IN_FEW, TOGETHER = 0.1, 2
+"""What occurs in no more than this share of the steps, and in each of these so often, is told by these steps."""
 SELDOM, ONCE = 0.5, 0.1
 """A sampled rate below the first is told in steps; one that differs from 1 by less than the second is once a step."""
 MOST_DIFFERENCES = 3
@@ -294,7 +294,7 @@ def _in_few_steps(finding: Finding, phase: Phase | None) -> str | None:
     say that it does in all of them. ``None`` of anything else."""
     number, having = finding.occurrences, finding.run_steps_with
     counted = phase.counted_steps if phase is not None else 0
-    if phase is None or number is None or not having or having >= IN_FEW * counted:
+    if phase is None or number is None or not having or having > IN_FEW * counted:
         return None
     if number * counted < TOGETHER * having * phase.steps:
         return None

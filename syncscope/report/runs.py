@@ -103,5 +103,5 @@ def is_seldom(finding: Finding, traces: Sequence[TraceInfo]) -> bool:
     often, phase = finding.run_per_step, phase_of(finding, traces)
     uncounted = phase is not None and phase.steps > 0 and not phase.counted_steps
     having = finding.run_steps_with
-    in_few = phase is not None and having is not None and having < SELDOM * phase.counted_steps
+    in_few = phase is not None and having is not None and having <= SELDOM * phase.counted_steps
     return is_outside_steps(finding, traces) or uncounted or in_few or (often is not None and often < SELDOM)

@@ -18,6 +18,9 @@ function that generates or samples. ``rollout``: calls without gradients of a mo
 the end of a loader of the training, or from an evaluation after its loop, to what follows. ``checkpoint``: inside
 ``torch.save`` and ``torch.load``."""
 
+STEPLESS: frozenset[PhaseKind] = frozenset({"start", "epoch end", "checkpoint"})
+"""Phases without steps."""
+
 CountedSource = Literal["user", "optimizer", "module", "gradient", "turn", "seconds", "none"]
 
 Direction = Literal["HtoD", "DtoH"]

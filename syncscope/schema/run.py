@@ -39,7 +39,7 @@ class Phase(msgspec.Struct, frozen=True, kw_only=True):
     one_in: float
     """One step in so many was counted, on average."""
     times: int
-    """How often the program entered it."""
+    """How often the program entered it. What is saved without a step in between is one checkpoint."""
     share: float
     """Of the time that was counted."""
     step_ms: StepTime | None

@@ -205,6 +205,8 @@ def test_what_comes_together_in_few_steps_is_told_by_these() -> None:
     assert often(sampled, one_in=8.0) == "about 360 times, in 2 of 51 counted steps"
     spread = msgspec.structs.replace(together, run_steps_with=206)
     assert often(spread) == "every 1.1 steps (360 in 412)"
+    drawn = rate(READ, 3.4, 1400, run_steps=(0, 0), run_steps_with=5, run_per_step_low=2.1, run_per_step_high=4.7)
+    assert often(drawn, one_in=8.0) == "about 1,400 times, in 5 of 51 counted steps"
     seldom = rate(READ, 0.024, 10, run_steps=(5, 400), run_steps_with=10)
     assert often(seldom) == "every 42 steps (10 in 412)"
 

@@ -14,10 +14,7 @@ from syncscope.collect.count.stays import FEWEST, LONG, Stays
 from syncscope.collect.count.unusual import Unusual
 from syncscope.collect.count.visits import HARDLY, Visits
 from syncscope.collect.count.weights import Weights
-from syncscope.schema.counting import PhaseKind
-
-ALWAYS: frozenset[PhaseKind] = frozenset({"start", "epoch end", "checkpoint"})
-"""Phases that are rare and have no steps to draw. All of them is counted."""
+from syncscope.schema.counting import STEPLESS, PhaseKind
 
 BEGUN: frozenset[PhaseKind] = frozenset({"evaluate", "generate", "rollout"})
 """Phases whose steps are told when they begin, by a call or the first one of a batch: the last step of all has no end.
@@ -70,7 +67,7 @@ class PhaseTally(Weights):
     def __init__(self, phase: Phase, draw: Draw) -> None:
         super().__init__()
         self.phase = phase
-        self.stepless = phase.kind in ALWAYS
+        self.stepless = phase.kind in STEPLESS  # they are rare, and all of them is counted
         self._draw = draw
         self.sampling = Sampling(draw, self.stepless)
         self.stays = Stays()

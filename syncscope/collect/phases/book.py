@@ -15,7 +15,7 @@ from syncscope.collect.phases.nests import Nest
 from syncscope.collect.phases.phase import IN_OTHER_TURNS, Phase, StepPlace
 from syncscope.collect.phases.places import name_phases, show_place
 from syncscope.collect.phases.quiet_places import QuietPlaces
-from syncscope.schema.counting import CountedSource, PhaseKind
+from syncscope.schema.counting import STEPLESS, CountedSource, PhaseKind
 
 MAX_PHASES = 64
 """Loops that become phases. Further ones share the last phase of their kind."""
@@ -233,10 +233,19 @@ class PhaseBook:
         if phase.in_every_step_of is not before:
             before.intruder = before.intruder or phase.kind
         if phase.loop is None:
-            phase.times += 1
+            phase.times += self._comes_anew(phase)
         phase.timed &= phase.source != "turn"  # those are told at their ends: this one began elsewhere
         self.current = phase
         self._let(self._listener.changed, before, phase)
+
+    def _comes_anew(self, phase: Phase) -> bool:
+        """Whether ``phase``, which is not that of a loop, is entered for another time: what is saved tensor by tensor
+        is one checkpoint, and an epoch's end in the midst of which the program saves a model is one end."""
+        if phase.kind not in STEPLESS:
+            return True
+        made = sum(one.steps for one in self.phases)
+        anew, phase.made_before = phase.made_before != made, made
+        return anew and phase.kind != "start"
 
     def _make_train(self, phase: Phase) -> None:
         self._listen()

@@ -147,6 +147,8 @@ class Phase:
     """It makes one step each time, again and again, in a program that does nothing else: each request of a server, say,
     is found in a list of routes. All of them are one time."""
     times: int = 0
+    made_before: int = -1
+    """Steps that all phases had when the program entered this one last, where it has none itself."""
     time_ns: int = 0
     in_every_step_of: Phase | None = None
     rolls: bool = False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import io
+import pickle
 import sys
 from pathlib import Path
 from typing import Any
@@ -165,6 +166,21 @@ def test_saving_is_a_checkpoint(run: Any) -> None:
     assert set(places) == {"checkpoint"}
     assert run.sequence == ["train", "checkpoint", "train"]
     assert run.intruded == [("train", 5)]
+
+
+def test_what_is_saved_without_a_step_in_between_is_one_checkpoint(run: Any) -> None:
+    """``pickle`` saves each tensor of a model by itself."""
+    net = model()
+    optimizer = sgd(net)
+    pickle.dumps(net)
+    for _ in range(6):
+        learn(net, optimizer)
+        learn(net, optimizer)
+        pickle.dumps(net)
+        torch.save(optimizer.state_dict(), io.BytesIO())
+    saved = next(phase for phase in run.tracker.phases if phase.kind == "checkpoint")
+    assert run.sequence.count("checkpoint") > 2 * 7
+    assert (saved.times, run.tracker.phases[0].times) == (7, 1)
 
 
 @pytest.mark.parametrize("imported_before", [True, False])
