@@ -437,6 +437,9 @@ def test_in_how_many_of_the_counted_steps_a_line_waits_is_known() -> None:
     builder = TraceBuilder().phase("train", steps=100).counted(0, 60, ITEM, steps=60)
     (both,) = findings(builder.counted(0, 90, line(9, "step()"), ITEM, steps=70).run())[:1]
     assert both.run_steps_with is not None and both.run_steps_with <= 100
+    builder = TraceBuilder().phase("train", steps=100).counted(0, 30, ITEM, first_step=0, last_step=0)
+    (once,) = findings(builder.counted(0, 40, line(9, "step()"), ITEM, first_step=0, last_step=0).run())[:1]
+    assert once.run_steps_with == 1
     (start,) = findings(TraceBuilder().phase("start").counted(0, 30, ITEM).run())
     assert start.run_steps_with is None
 

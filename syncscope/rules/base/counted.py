@@ -98,9 +98,10 @@ class CountedLine(msgspec.Struct, frozen=True, dict=True):
     @property
     def steps_with(self) -> int | None:
         """In how many counted steps it waits, at most: those of two stacks may be the same."""
-        if not self.phase.steps or not self.phase.counted_steps:
+        if self.run_steps is None or not self.phase.counted_steps:
             return None
-        return min(self.phase.counted_steps, sum(one.wait.steps for one in self.known))
+        first, last = self.run_steps
+        return min(self.phase.counted_steps, last - first + 1, sum(one.wait.steps for one in self.known))
 
     @property
     def only_first_step(self) -> bool:
