@@ -39,9 +39,6 @@ SELDOM_INSIDE = ("evaluate", "generate", "rollout", "checkpoint")
 UNUSUAL = 2.0
 """A step lasts, and is unlike the others, where it takes so many times as long as they do on average."""
 
-REST = 0.25
-"""The part of what last steps of stays may take that such a rest may take: it lacks in the evaluations themselves."""
-
 
 class Counter(Counted):
     """Counts from ``open`` to ``close``. CUDA must be initialised. ``clock`` counts nanoseconds. The program ran for
@@ -136,7 +133,10 @@ class Counter(Counted):
         left = state.sampling.left - (phase.steps - state.since)
         until_last = state.stays.until_last(phase.steps)
         begins = phase.times != state.times
-        alone = state.stays.span(phase.steps) if until_last == 0 else begins and self._count_first(state)
+        if until_last == 0:
+            alone = state.stays.span(phase.steps)
+        else:
+            alone = begins and self._choice.counts_first(state, self._clock(), self._paused)
         if (left <= 0 or alone) and not self._suspended:
             self._next_block(state, alone)
             left = state.sampling.left
@@ -157,8 +157,7 @@ class Counter(Counted):
         elif left is not None:
             if after.kind in SELDOM_INSIDE and not self._suspended:
                 left.begin_visit(after.number)
-            account = self._account
-            left.leave(after.number, self._mark, account.prices, self._paused, account.rare_left_ns, self._ending)
+            self._choice.leave(left, after.number, self._mark, self._paused, self._ending)
         self._tail = self._ending
         self._state = self.tally.of(after)
         self._state.entered_at = after.steps
@@ -339,25 +338,15 @@ class Counter(Counted):
         if in_the_way and self._choice.passing_ns + sampling.left * sampling.averages.gate > 2 * account.prices.out:
             self._switch.take_out(for_window=self._suspended)
 
-    def _count_first(self, state: PhaseTally) -> bool:
-        """A stay in the phase of ``state`` begins with the step that begins now. Returns whether to count it by itself:
-        a prompt is read in the first step of a generation, and in no other one."""
-        account = self._account
-        return state.begins_stay(self._clock(), account.prices, self._paused, account.rare_left_ns)
-
     def _count_rest(self, state: PhaseTally) -> bool:
-        """The program is back in the midst of a step, after an evaluation, say. Count the rest of it by itself: what is
-        done with the results comes once an evaluation, and in no step that is left out. Returns whether that is so."""
-        sampling, often = state.sampling, state.comes_back()
-        if state.told_at_begin and not state.phase.steps:
-            return False  # it begins
-        if sampling.counts_last:
-            return self._paused  # by what came in between
-        if often and (sampling.one_in > 1 or not self._paused or state.told_at_begin):
-            return False  # steps like it are drawn, or all are counted, or it begins a step
-        left, account = sampling.left - (state.phase.steps - state.since), self._account
-        if left <= 0 or not state.affords_rest(REST, self._mark, account.prices, account.rare_left_ns):
+        """The program is back in the midst of a step. Count the rest of it by itself, where that is chosen. Returns
+        whether it is."""
+        if not self._choice.counts_rest(state, self._mark, self._paused):
             return False
+        sampling = state.sampling
+        if sampling.counts_last:
+            return True
+        left = sampling.left - (state.phase.steps - state.since)
         self._end_block(state)
         state.begin_block()
         sampling.count_last(left)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 
-from syncscope.collect.count.account import CAP, FLOOR, Prices
 from syncscope.collect.count.parts import CutParts, Parts, without_cost
 from syncscope.collect.count.phase import Phase
 from syncscope.collect.count.places import Key, Place
 from syncscope.collect.count.sampled import ITSELF, Sampled
-from syncscope.collect.count.sampling import LAST, Draw, Sampling
-from syncscope.collect.count.stays import FEWEST, LONG, Stays
+from syncscope.collect.count.sampling import Draw, Sampling
+from syncscope.collect.count.stays import FEWEST, Stays
 from syncscope.collect.count.unusual import Unusual
 from syncscope.collect.count.visits import HARDLY, Visits
 from syncscope.collect.count.weights import Weights
@@ -20,23 +19,6 @@ BEGUN: frozenset[PhaseKind] = frozenset({"evaluate", "generate", "rollout"})
 """Phases whose steps are told when they begin, by a call or the first one of a batch: the last step of all has no end.
 """
 
-PAUSE_NS, MOST_CUTS = 2_000_000, 4
-"""Once counting has stopped because it cost too much, it goes on when so much may be spent again: twice as much after
-each step in a row that could not be counted whole, so many times."""
-
-FRESH_NS = 1_000_000
-"""What counting a phase may cost, however much was spent before: a program may save a checkpoint just once, when all is
-spent, or train for ten steps. Where all steps of a phase are not to be counted, that is so after its first one: all
-that is made once, such as compiled code, is made in it."""
-
-FRESH_SHARE = 0.0001
-"""Of the time so far, where that is more, and the phase is rare: the first evaluation after an hour of training that
-waits all the time is counted whole."""
-
-SELDOM_NS, SELDOM_PART = 500_000_000, 1 / 16
-"""What comes once in so long may take so much of what is left for what is rare: a program that makes a model every
-other second moves a hundred weights each time."""
-
 MISSED = 10
 """Steps are counted where the time that was missed is at most one part in so many of that which was counted."""
 
@@ -44,15 +26,9 @@ HARDLY_BEGUN = 0.1
 """Where steps are told when they begin, what came before the first one is none if it took less than this part of one.
 """
 
-LOOK_NS = 500_000_000
-"""Once counting has stopped, it is looked again after so long whether it may go on."""
-
 LISTEN_AFTER = 32
 """Steps of a training in a row after which the end of its loop is listened for, which takes about 0.1 ms. Where another
 phase came sooner the last time, as a rollout after the update of a policy, it is only done in a long stay."""
-
-RARE_SHARE = 0.05
-"""Of the time since the first phase began: what a phase other than training takes at most where it is rare."""
 
 
 class PhaseTally(Weights):
@@ -62,7 +38,7 @@ class PhaseTally(Weights):
     """Time of the block so far."""
     entered_at = 0
     """Steps that the phase had when the program entered it last."""
-    _listen_after = LISTEN_AFTER
+    listen_after = LISTEN_AFTER
 
     def __init__(self, phase: Phase, draw: Draw) -> None:
         super().__init__()
@@ -80,7 +56,7 @@ class PhaseTally(Weights):
         self.time_ns = self.counted_ns = 0
         self.cost_ns = 0.0
         """What counting it has cost so far, ..."""
-        self._first_cost_ns = -math.inf
+        self.first_cost_ns = -math.inf
         """... and until its first step ended."""
         self.parts = 0
         """Steps that were counted in part, because counting stopped in the middle of them."""
@@ -99,10 +75,6 @@ class PhaseTally(Weights):
         """The latest step whose rest was counted by itself, ..."""
         self._rest_ns = self._rest_before_ns = 0
         """... and when that began, and for the step before it."""
-        self._stay_of, self._stay_ns = 0, -1
-        """The step with which the last stay began, where steps are told when they begin, and when that was."""
-        self.stays_for_one = False
-        """The stay before it had one step: all steps are followed by what follows the loop, and those drawn tell it."""
         self.cut = False
         """Counting stopped in the middle of a step, because it came to cost too much."""
 
@@ -111,84 +83,24 @@ class PhaseTally(Weights):
         """What it costs to count it now is booked to what is rare, beyond its first steps."""
         return self.stepless or self.sampling.spared or self.sampling.counts_last
 
-    def may_be_rare(self, time_ns: int) -> bool:
-        """Whether all its steps are to be counted, if that can be afforded. Phases took ``time_ns`` so far."""
-        kind = self.phase.kind
-        return self.stepless or kind == "evaluate" or (kind != "train" and self.time_ns <= RARE_SHARE * time_ns)
-
-    def fresh_ns(self, time_ns: int) -> float:
-        """What may still be spent on the phase, however much was spent before. Phases took ``time_ns`` so far."""
-        if self.may_be_rare(time_ns):
-            return max(max(FRESH_NS, FRESH_SHARE * time_ns) - self.cost_ns, 0.0)
-        return max(FRESH_NS - (self.cost_ns - self._first_cost_ns), 0.0)
-
-    @property
-    def enough_ns(self) -> int:
-        """What must be allowed for counting to go on once it has stopped."""
-        return PAUSE_NS << min(self.cuts, MOST_CUTS)
-
-    def steps_until(self, saved_ns: float) -> int:
-        """Steps that pass until ``saved_ns`` more may be spent, or until it is time to look again. Following the phase
-        takes its part of what may be spent meanwhile. Few steps do not tell how long many take: the first may have been
-        told in its midst."""
-        averages = self.sampling.averages
-        length = max(averages.length, 1.0)
-        saved = max(CAP * length - averages.following, FLOOR * length)
-        wanted = math.ceil(min(saved_ns / saved, LOOK_NS / length))
-        return max(min(wanted, 2 * averages.lengths + 1), 1)
-
     @property
     def is_left_once(self) -> bool:
         """Whether what follows the loop comes once in many steps, as far as is known, and nothing else need tell that
         it begins: of a training, the next phase or the loader may."""
         if self.told_at_begin:
-            return not self.stays_for_one
+            return not self.stays.for_one
         return self.phase.kind == "train" and self.until_left_once <= 0
 
     @property
     def until_left_once(self) -> int:
         """Steps until a training is in its loop for long enough; at most 0 from then on."""
-        return self._listen_after - (self.phase.steps - self.entered_at)
+        return self.listen_after - (self.phase.steps - self.entered_at)
 
     def end_visit(self) -> None:
         """The program leaves the phase, which has no steps."""
         visited = self._visits.end(self.time_ns, self.counted_ns, self.cost_ns)
         for place in self.places:
             place.end_visit(visited)
-
-    def leave(
-        self, follower: int, now_ns: int, prices: Prices, paused: bool, spare_ns: float, listened: bool = False
-    ) -> None:
-        """The program leaves the phase for the one with the number ``follower``. ``paused``: counting has stopped, also
-        for phases of which all steps are counted. ``spare_ns`` is left for what is rare. ``listened``: only the end of
-        its loop told so."""
-        brief = not listened and self.phase.steps - self.entered_at < LONG
-        self._listen_after = LONG if brief else LISTEN_AFTER
-
-        def affords(steps: int, round_ns: int) -> bool:
-            return self._is_drawn(paused) and self._affords(steps, 1, round_ns, prices, spare_ns)
-
-        self.stays.leave(self.phase.steps, follower, now_ns, affords)
-
-    def begins_stay(self, now_ns: int, prices: Prices, paused: bool, spare_ns: float) -> bool:
-        """A stay begins with the step that begins now. Returns whether that is to be counted by itself: where steps are
-        left out, are told when they begin, and are so many in a stay that its first one is unlike the others."""
-        steps, passed_ns, first = self.phase.steps - self._stay_of, now_ns - self._stay_ns, self._stay_ns < 0
-        self._stay_of, self._stay_ns = self.phase.steps, now_ns
-        self.stays_for_one = not first and steps <= 1
-        many = self.told_at_begin and not first and steps >= FEWEST
-        return many and self._is_drawn(paused) and self._affords(1, 1, passed_ns, prices, spare_ns)
-
-    def _is_drawn(self, paused: bool) -> bool:
-        """Whether steps are left out. ``paused``: counting has stopped."""
-        return paused or self.sampling.counts_last or self.sampling.one_in > 1
-
-    def _affords(self, steps: int, share: float, round_ns: int, prices: Prices, spare_ns: float) -> bool:
-        """Whether ``steps`` that come once in ``round_ns`` may be counted by themselves, and not drawn. That may take
-        ``share`` of ``LAST``. Where it comes seldom, it may also take a part of ``spare_ns``, which is left for what is
-        rare."""
-        spare_ns = SELDOM_PART * spare_ns if round_ns >= SELDOM_NS else 0.0
-        return self.sampling.last_price(steps, prices) <= max(share * LAST * round_ns, spare_ns)
 
     def begin_visit(self, visitor: int) -> None:
         """Another phase, with the number ``visitor``, begins in the midst of a step. What was prepared for it waited in
@@ -214,11 +126,9 @@ class PhaseTally(Weights):
         self._back_at = steps
         return 0 < steps - before < FEWEST
 
-    def affords_rest(self, share: float, now_ns: int, prices: Prices, spare_ns: float) -> bool:
-        """Whether the rest of the step that is under way may be counted by itself from ``now_ns`` on. That may take
-        ``share`` of what the last steps of stays may, since the rest of an earlier step was."""
-        before_ns = self._rest_before_ns if self._rest_of == self.phase.steps else self._rest_ns
-        return self._affords(1, share, now_ns - before_ns, prices, spare_ns)
+    def since_rest_ns(self, now_ns: int) -> int:
+        """How long before ``now_ns`` the rest of a step was counted by itself, other than of the one under way."""
+        return now_ns - (self._rest_before_ns if self._rest_of == self.phase.steps else self._rest_ns)
 
     def begin_rest(self, now_ns: int) -> None:
         """The rest of the step that is under way is counted by itself, perhaps not for the first time."""
@@ -247,7 +157,6 @@ class PhaseTally(Weights):
         self.stays.begin_again(self.phase.steps)
         self._back_at = self._visited_at = -FEWEST
         self._rest_of = -1
-        self._stay_of, self._stay_ns, self.stays_for_one = 0, -1, False
         self.begin()
         for place in self.places:
             place.begin_again()
@@ -430,8 +339,8 @@ class PhaseTally(Weights):
 
     def end_steps(self, counted: int, left_out: int) -> None:
         """Steps are over, of which some were counted."""
-        if self._first_cost_ns < 0:
-            self._first_cost_ns = self.cost_ns
+        if self.first_cost_ns < 0:
+            self.first_cost_ns = self.cost_ns
         steps = counted + left_out
         if self.since == self.first:
             self._at_first = counted

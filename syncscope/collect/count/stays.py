@@ -1,4 +1,4 @@
-"""How many steps a phase makes until another one follows, so that the last of them is known before it begins."""
+"""How many steps a stay in a phase has until another one follows, so that its last one is known before it begins."""
 
 from __future__ import annotations
 
@@ -44,6 +44,20 @@ class Stays:
     def __init__(self) -> None:
         self._since = 0
         self._leavings: dict[int, _Leaving] = {}
+        self._begun: tuple[int, int] | None = None
+        """Steps before the stay that began last, where steps are told when they begin, and when that was."""
+        self.for_one = False
+        """The stay before it had one step: all steps are followed by what follows the loop, and those drawn tell it."""
+
+    def begin(self, steps: int, now_ns: int) -> tuple[int, int] | None:
+        """A stay begins with the step that begins now. The phase had ``steps`` before. Returns how many the stay before
+        it had, and how long ago that began; ``None`` where it is the first one."""
+        before, self._begun = self._begun, (steps, now_ns)
+        if before is None:
+            self.for_one = False
+            return None
+        self.for_one = steps - before[0] <= 1
+        return steps - before[0], now_ns - before[1]
 
     def leave(self, steps: int, follower: int, now_ns: int, affords: Callable[[int, int], bool]) -> None:
         """The program leaves the phase, which had so many steps, for the one with the number ``follower``. ``affords``
@@ -62,6 +76,7 @@ class Stays:
         """The phase has so many steps from now on, because something else counts as one."""
         self._since = steps
         self._leavings.clear()
+        self._begun, self.for_one = None, False
 
     def until_last(self, steps: int) -> int | None:
         """Steps until the next one begins that is likely to be the last of a stay; ``None`` where none is foreseen. The

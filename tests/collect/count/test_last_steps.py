@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from syncscope.collect.count import phase_tally
+from syncscope.collect.count import spending
 from syncscope.collect.count.sampled import ITSELF
 from syncscope.collect.count.stays import FEWEST, Stays
 from syncscope.schema.counting import PhaseKind
@@ -281,7 +281,7 @@ def test_what_follows_each_rollout_is_counted_also_where_counting_had_to_stop() 
 
 def test_a_first_step_that_comes_while_counting_has_stopped_stands_for_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     """All is spent when its stay begins. Were it to stand for others, what is counted once that goes on would, too."""
-    monkeypatch.setattr(phase_tally, "FRESH_SHARE", 0.0)
+    monkeypatch.setattr(spending, "FRESH_SHARE", 0.0)
     seen = set()
     with running(random.Random(1).random, before_ns=SECOND) as run:
         collect, compute = Phase(1, "evaluate"), Phase(2, "evaluate")

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from syncscope.collect.count.account import ADVANCE, CAP, GRACE_NS, MOST_ADVANCE_NS, RARE, Account
-from syncscope.collect.count.phase_tally import FRESH_NS, FRESH_SHARE
+from syncscope.collect.count.spending import FRESH_NS, FRESH_SHARE
 from syncscope.schema.counting import PhaseKind
 from tests.collect.count.program import MS, PRICES, Phase, Run, only, running, wait
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from syncscope.collect.count import phase_tally
+from syncscope.collect.count import spending
 from syncscope.schema.counting import CountedWait
 from tests.collect.count.program import MS, Phase, Run, running, wait
 
@@ -12,8 +12,8 @@ from tests.collect.count.program import MS, Phase, Run, running, wait
 @pytest.fixture(autouse=True)
 def nothing_is_fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a phase may cost however much was spent before would be more than all that is counted here."""
-    monkeypatch.setattr(phase_tally, "FRESH_NS", 0)
-    monkeypatch.setattr(phase_tally, "FRESH_SHARE", 0.0)
+    monkeypatch.setattr(spending, "FRESH_NS", 0)
+    monkeypatch.setattr(spending, "FRESH_SHARE", 0.0)
 
 
 def reads_loss() -> None:
