@@ -18,10 +18,9 @@ from typing import Any
 
 from syncscope.collect.count.account import Account, Prices
 from syncscope.collect.count.bins import Bins
+from syncscope.collect.count.books import Books
 from syncscope.collect.count.choice import Choice
-from syncscope.collect.count.counted import Counted
 from syncscope.collect.count.operators import in_operator
-from syncscope.collect.count.parts import without_cost
 from syncscope.collect.count.phase import Nowhere, Phase, Tracker
 from syncscope.collect.count.phase_tally import PhaseTally
 from syncscope.collect.count.prices import measure, passing_call
@@ -40,7 +39,7 @@ UNUSUAL = 2.0
 """A step lasts, and is unlike the others, where it takes so many times as long as they do on average."""
 
 
-class Counter(Counted):
+class Counter(Books):
     """Counts from ``open`` to ``close``. CUDA must be initialised. ``clock`` counts nanoseconds. The program ran for
     ``before_ns`` before.
 
@@ -61,24 +60,22 @@ class Counter(Counted):
         before_ns: int = 0,
     ) -> None:
         account = Account(prices or Prices(), before_ns)
-        super().__init__(Tally(stacks, tracker, account, draw or Draw(), self._over), account, clock)
+        tally = Tally(stacks, tracker, account, draw or Draw(), self._over)
+        switch = Switch(torch, tally, account)
+        super().__init__(tally, account, clock, tracker, Choice(tally, account, switch))
         self._torch = torch
         self._stacks = stacks
         self._threads = threads
-        self._tracker = tracker
         self._prices = prices
-        self._switch = Switch(torch, self.tally, account)
-        self._choice = Choice(self.tally, account, self._switch)
+        self._switch = switch
         self._paused = False
-        self._followed_ns = tracker.followed_ns
-        """What following took until ``_mark``."""
         self._window_events = WindowEvents(self.tally, threads)
         self._in_windows: set[int] = set()
         """Numbers of the phases that the program was in since ``suspend``."""
         self._watched: PhaseTally | None = None
         """The phase of which the end of the loop was last to be heard."""
-        self._ending = self._tail = False
-        """That end is being told; what comes now follows it."""
+        self._ending = False
+        """That end is being told."""
         self._ticked = -1, -1
         """Phase and step at the last ``tick``, ..."""
         self._ticked_ns = 0
@@ -265,45 +262,7 @@ class Counter(Counted):
         state.skipped -= steps  # ``resume`` adds them again, with those of steps that no window counted
         self._window_events.add(state, events, boundaries_ns)
 
-    # Steps, phases and costs.
-
-    def _settle(self) -> None:
-        """Book the time and the cost since the last call to the current phase."""
-        now, account, state = self._clock(), self._account, self._state
-        elapsed, self._mark = now - self._mark, now
-        followed, self._followed_ns = self._tracker.followed_ns - self._followed_ns, self._tracker.followed_ns
-        if self._suspended:
-            self._bins.add(now, state.phase.number, windows=True)
-            return
-        self._bins.add(now, state.phase.number, waits=account.warnings + account.calls)
-        state.block_gate_ns += (account.calls + account.passed + account.copied) * account.prices.gate
-        cost = account.settle(elapsed, state.rare)
-        account.cost_ns += account.prices.settle + followed
-        account.followed_ns += followed
-        if not state.rare and self._choice.is_rare(state):  # what the others left is spent first
-            account.rare_ns += min(max(-account.allow(0), 0.0), cost, account.rare_left_ns)
-        if self._tail:
-            account.book_tail(cost, booked=True)
-        state.block_followed_ns += followed
-        state.block_ns += elapsed
-        state.block_cost_ns += cost
-        state.cost_ns += cost
-        state.time_ns += elapsed
-        if account.on:
-            state.counted_ns += elapsed
-            state.block_counted_ns += elapsed
-            state.heard_ns += elapsed
-            state.on_ns += without_cost(elapsed, elapsed, cost)[0]
-        else:
-            state.missed_ns += elapsed
-
-    def _end_block(self, state: PhaseTally) -> None:
-        steps = state.phase.steps - state.since
-        if steps <= 0:
-            return
-        counted = steps if state.counts else 0
-        state.end_steps(counted, steps - counted)
-        self._bins.add(self._mark, state.phase.number, steps=steps, counted=counted)
+    # Steps and phases.
 
     def _next_block(self, state: PhaseTally, last: int = 0) -> None:
         """Close a block of steps, and choose whether the next one is counted. ``last``: so many steps begin, one of
