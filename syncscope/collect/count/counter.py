@@ -20,6 +20,7 @@ from syncscope.collect.count.account import Account, Prices
 from syncscope.collect.count.bins import Bins
 from syncscope.collect.count.books import Books
 from syncscope.collect.count.choice import Choice
+from syncscope.collect.count.lasting import Lasting
 from syncscope.collect.count.operators import in_operator
 from syncscope.collect.count.phase import Nowhere, Phase, Tracker
 from syncscope.collect.count.phase_tally import PhaseTally
@@ -34,9 +35,6 @@ from syncscope.schema.recording import SiteEvent
 
 SELDOM_INSIDE = ("evaluate", "generate", "rollout", "checkpoint")
 """Phases in the midst of another one's step, after which the rest of that is counted."""
-
-UNUSUAL = 2.0
-"""A step lasts, and is unlike the others, where it takes so many times as long as they do on average."""
 
 
 class Counter(Books):
@@ -76,10 +74,7 @@ class Counter(Books):
         """The phase of which the end of the loop was last to be heard."""
         self._ending = False
         """That end is being told."""
-        self._ticked = -1, -1
-        """Phase and step at the last ``tick``, ..."""
-        self._ticked_ns = 0
-        """... and when a ``tick`` first saw them."""
+        self._lasting = Lasting(clock)
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -236,24 +231,19 @@ class Counter(Books):
         of a step that lasts from one call to the next: it is a rare one. From any thread."""
         if not self._opened or self._suspended or (not self._account.on and in_operator()):
             return
-        state, before_ns = self._state, self._ticked_ns
+        state = self._state
         step = state.phase.steps + self._tracker.unheard
-        lasting = (state.phase.number, step) == self._ticked
-        if not state.stepless:  # a save or load in the midst of a step is no other step
-            if not lasting:
-                self._ticked_ns = self._clock()
-            self._ticked = state.phase.number, step
-        lasting = lasting and self._clock() - before_ns >= UNUSUAL * state.sampling.averages.length
-        if lasting and not (state.stepless or (state.sampling.on and not self._paused)):
+        since_ns = self._lasting.since_ns(state, step)
+        if since_ns is not None and not (state.stepless or (state.sampling.on and not self._paused)):
             self._settle()
             if state.lasting_step != step:
                 self._bins.add(self._mark, state.phase.number, steps=step - state.since)
-                state.begin_lasting(step, self._mark - before_ns)
+                state.begin_lasting(step, self._mark - since_ns)
                 self._tracker.tell_next()
         elif not self._paused:
             return
         self._settle()
-        self._apply(state, begins=lasting)
+        self._apply(state, begins=since_ns is not None)
 
     def add_window(self, phase: Phase, events: Sequence[SiteEvent], boundaries_ns: Sequence[int]) -> None:
         """Add the events of a window that has just recorded steps of ``phase``, which was suspended meanwhile."""
