@@ -68,8 +68,6 @@ class Counter(Books):
         self._switch = switch
         self._paused = False
         self._window_events = WindowEvents(self.tally, threads)
-        self._in_windows: set[int] = set()
-        """Numbers of the phases that the program was in since ``suspend``."""
         self._watched: PhaseTally | None = None
         """The phase of which the end of the loop was last to be heard."""
         self._ending = False
@@ -154,7 +152,6 @@ class Counter(Books):
         self._state = self.tally.of(after)
         self._state.entered_at = after.steps
         if self._suspended:
-            self._in_windows.add(after.number)
             self._window_events.enter(after.number)
         rest = False
         if self._state.stepless:
@@ -201,7 +198,6 @@ class Counter(Books):
             self._end_block(state)
         self._suspended = True
         self._tail = False
-        self._in_windows = {self._state.phase.number}
         self._window_events.begin(self._state.phase.number)
         if self._account.on:
             self._switch.turn(False)
@@ -214,7 +210,7 @@ class Counter(Books):
         self._suspended = False
         for state in list(self.tally.phases.values()):
             steps = state.phase.steps - state.since
-            if state.told_at_begin and state.phase.number not in self._in_windows:
+            if state.told_at_begin and not self._window_events.was_in(state.phase.number):
                 continue  # its last step was over before, though nobody has told that yet
             if steps > 0:
                 self._bins.add(self._mark, state.phase.number, steps=steps, windows=True)

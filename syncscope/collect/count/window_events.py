@@ -24,15 +24,23 @@ class WindowEvents:
         self._threads = threads
         self._entered: list[tuple[int, int]] = []
         """When, by ``time.time_ns``, the program entered which phase since ``begin``."""
+        self._phases: set[int] = set()
+        """The numbers of all of them."""
 
     def begin(self, phase: int) -> None:
         """A window begins in the phase with this number."""
         self._entered = [(time.time_ns(), phase)]
+        self._phases = {phase}
 
     def enter(self, phase: int) -> None:
         """The program enters the phase with this number."""
+        self._phases.add(phase)
         if len(self._entered) < MOST_ENTERED:
             self._entered.append((time.time_ns(), phase))
+
+    def was_in(self, phase: int) -> bool:
+        """Whether the program was in the phase with this number since the last window began."""
+        return phase in self._phases
 
     def add(self, state: PhaseTally, events: Sequence[SiteEvent], boundaries_ns: Sequence[int]) -> None:
         """Add the events of a window that has just recorded steps of the phase of ``state``. Those of phases inside of
