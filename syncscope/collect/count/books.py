@@ -65,3 +65,26 @@ class Books(Counted):
         counted = steps if state.counts else 0
         state.end_steps(counted, steps - counted)
         self._bins.add(self._mark, state.phase.number, steps=steps, counted=counted)
+
+    def _end_blocks(self) -> None:
+        """Book the steps of all phases that are over."""
+        for state in list(self.tally.phases.values()):
+            self._end_block(state)
+
+    def _pause_blocks(self, current: PhaseTally, paused: bool) -> None:
+        """Counting is ``paused``, or goes on. Book the steps that are over, and that others are counted in part. The
+        program is in the phase of ``current``."""
+        for state in list(self.tally.phases.values()):
+            between = state is not current and state.told_at_begin
+            if between and not paused:
+                state.go_on_elsewhere()
+                continue
+            self._end_block(state)
+            if between:
+                continue
+            if paused:
+                state.cut_step()
+            elif state is current:
+                state.go_on()
+            else:
+                state.skip_step()

@@ -105,8 +105,7 @@ class Counter(Books):
         if not self._opened:
             return
         self._settle()
-        for state in list(self.tally.phases.values()):
-            self._end_block(state)
+        self._end_blocks()
         self._opened = False
         self._tracker.stop_watching()
         _open.discard(self)
@@ -194,8 +193,7 @@ class Counter(Books):
         if self._suspended or not self._opened:
             return
         self._settle()
-        for state in list(self.tally.phases.values()):
-            self._end_block(state)
+        self._end_blocks()
         self._suspended = True
         self._tail = False
         self._window_events.begin(self._state.phase.number)
@@ -349,20 +347,7 @@ class Counter(Books):
         never inside of one, which would be counted in part."""
         paused = self._choice.pauses(state, self._paused, begins, self._tail)
         if paused != self._paused:
-            for each in list(self.tally.phases.values()):
-                between = each is not state and each.told_at_begin
-                if between and not paused:
-                    each.go_on_elsewhere()
-                    continue
-                self._end_block(each)
-                if between:
-                    continue
-                if paused:
-                    each.cut_step()
-                elif each is state:
-                    each.go_on()
-                else:
-                    each.skip_step()
+            self._pause_blocks(state, paused)
         self._paused = paused
         on = state.sampling.on and not self._paused
         # Another thread may have closed or suspended this meanwhile.
