@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 
 from syncscope.advice import LAST_TO_HOST, MOVED_WEIGHTS
+from syncscope.estimate.host_lateness import Lateness
 from syncscope.estimate.idle import BEYOND_ITSELF, ONCE
 from syncscope.estimate.idle_since import share_since
 from syncscope.estimate.questions import is_at_most
@@ -25,7 +26,6 @@ from syncscope.rules.pageable_copy import PageableCopy
 from syncscope.rules.pin_then_copy import PinThenCopy
 from syncscope.schema.idle import own_cause
 from syncscope.timeline import Timeline
-from syncscope.timeline.calls import COMMANDS
 from syncscope.timeline.intervals import Ints, Union
 from syncscope.timeline.late_peers import find_transfers, mostly_wait
 from syncscope.timeline.row_groups import group_rows
@@ -45,17 +45,12 @@ the stream that replays it do."""
 TOUCHING_NS = 1_000
 """Rows of kernels that follow each other on a stream, as in a CUDA graph, overlap by up to this."""
 
-LOST_SHARE = 0.1
-"""Share of the launches without a row of the device from which on what is left says how late the host was, not more."""
-
 LEAST_STEPS, ALL_SAVE = 3, 0.2
 """The first of at least this many steps is odd where each of the others saves, or holds the host, at least this share
 of what the most of them does, and it does more."""
 
 NEVER = np.iinfo(np.int64).max
 """A time after all others, ns."""
-
-NO_TIME = Union(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
 
 BEYOND, BEYOND_SHARE = ("unknown", "warm-up"), 0.1
 """Causes of idle time that no change of the host makes less, and the share of the step from which on they count."""
@@ -84,7 +79,7 @@ class Limit(msgspec.Struct, frozen=True):
 
 def find_limits(study: Study, hits: Sequence[Hit]) -> tuple[Limit, ...]:
     """The limit of each finding."""
-    lateness = _Lateness.of(study.timeline)
+    lateness = Lateness.of(study.timeline)
     return tuple(_limit(study, hit, lateness) for hit in hits)
 
 
@@ -163,7 +158,7 @@ def why_untried(timeline: Timeline, hit: Hit) -> str | None:
     return LAST if hit.finding.severity == "note" and not len(timeline.steps) and after else None
 
 
-def _limit(study: Study, hit: Hit, lateness: _Lateness) -> Limit:
+def _limit(study: Study, hit: Hit, lateness: Lateness) -> Limit:
     timeline = study.timeline
     intervention, idle_ms = BY_CODE[hit.finding.rule].question, hit.finding.idle_ms_per_step
     steps, span = max(len(timeline.steps), 1), timeline.span
@@ -211,11 +206,6 @@ def _limit(study: Study, hit: Hit, lateness: _Lateness) -> Limit:
     if intervention is Intervention.REMOVE_ALLOCATION and held_ms is not None:
         return Limit(ms=min(held_ms, _gained_without_allocations(timeline, hit, lateness) * 1e-6 / steps))
     return Limit()
-
-
-def _lost_much(timeline: Timeline) -> bool:
-    commands = int(timeline.calls.do(COMMANDS).sum())
-    return len(timeline.unmade) > LOST_SHARE * commands
 
 
 def _held(timeline: Timeline, hit: Hit) -> int:
@@ -297,7 +287,7 @@ def _left_to_hide_ms(timeline: Timeline) -> float:
     return np.inf if overlap is None else max(overlap.compute_ms - (overlap.comm_ms - overlap.comm_exposed_ms), 0.0)
 
 
-def _gained_by_launching_sooner(timeline: Timeline, hit: Hit, lateness: _Lateness) -> int:
+def _gained_by_launching_sooner(timeline: Timeline, hit: Hit, lateness: Lateness) -> int:
     """Nanoseconds that the device gains if the host waits neither where a finding says nor in its copies, which take
     no time without compute then."""
     waits = timeline.waits
@@ -308,7 +298,7 @@ def _gained_by_launching_sooner(timeline: Timeline, hit: Hit, lateness: _Latenes
     return lateness.after(end, stall) + int(copies.exposed.sum())
 
 
-def _gained_until_another_wait(timeline: Timeline, hit: Hit, lateness: _Lateness) -> float:
+def _gained_until_another_wait(timeline: Timeline, hit: Hit, lateness: Lateness) -> float:
     """Nanoseconds that a device which computes one kernel at a time gains at most if a finding's calls hold the host no
     longer: what the host is ahead then it loses in the next wait for the device that is not the finding's, so between
     two of those it gains no more than the calls take there, and no more than the device is late. Late while one of the
@@ -339,7 +329,7 @@ def _gained_until_another_wait(timeline: Timeline, hit: Hit, lateness: _Lateness
     return gained
 
 
-def _gained_without_allocations(timeline: Timeline, hit: Hit, lateness: _Lateness) -> int:
+def _gained_without_allocations(timeline: Timeline, hit: Hit, lateness: Lateness) -> int:
     """Nanoseconds that the device gains if the calls of a finding take no time. Steps get no shorter than the shortest
     of them without its calls."""
     waits, steps = timeline.waits, timeline.steps
@@ -355,7 +345,7 @@ def _gained_without_allocations(timeline: Timeline, hit: Hit, lateness: _Latenes
     return min(gained, int((length - length[shortest] + of_shortest).sum()))
 
 
-def _gained_until_the_host_waits(calls: Waits, stops: Waits, lateness: _Lateness) -> int:
+def _gained_until_the_host_waits(calls: Waits, stops: Waits, lateness: Lateness) -> int:
     """Nanoseconds for which the device is late between some calls and the next of the ``stops`` of their thread, in
     which the host loses what it was ahead, and for no longer than the calls took."""
     gained = 0
@@ -369,54 +359,3 @@ def _gained_until_the_host_waits(calls: Waits, stops: Waits, lateness: _Lateness
 
 def _known(rows: Ints) -> frozenset[int]:
     return frozenset(rows[rows >= 0].tolist())
-
-
-class _Lateness(msgspec.Struct, frozen=True):
-    """When a device computed nothing since what it computed next was not yet launched, kernel by kernel (n,)."""
-
-    launched: Ints
-    """When it, or one that ran before it, was launched at the latest, ns."""
-    free: Ints
-    """When the device had computed all before it, ns."""
-    late: Ints
-    """Nanoseconds without compute before its launch."""
-    stretch: Ints
-    """Number of the stretch of kernels that are all late, or all in time."""
-    in_stretch: Ints
-    """``late`` of each stretch in all, by number."""
-    lost_much: bool
-    """Whether so many launches have no row of the device that its replay would seem to have less to do than it had."""
-
-    @classmethod
-    def of(cls, timeline: Timeline) -> _Lateness:
-        every = timeline.activities
-        begin, end = timeline.span or (0, 0)
-        computing = (every.kind == "kernel") & (every.collective == "") & (every.device == timeline.device)
-        kernels = every.take(computing & (every.ts >= begin) & (every.ts < end))
-        returned = np.append(timeline.calls.end, 0)[kernels.launch]
-        returned = np.minimum(np.where(kernels.launch >= 0, returned, kernels.ts), kernels.ts)
-        free = np.maximum.accumulate(np.append(begin, kernels.end))[:-1]
-        late = np.maximum(returned - free, 0)
-        stretch = np.cumsum(np.diff(late > 0, prepend=False))
-        return cls(np.maximum.accumulate(returned), free, late, stretch, _sums(stretch, late), _lost_much(timeline))
-
-    def after(self, end: Ints, stall: Ints) -> int:
-        """Nanoseconds that are late behind waits with some ends, and for no longer than they blocked. A kernel that is
-        launched while the device still computes shows that the host has made up for all that came before."""
-        if not len(self.late):
-            return 0
-        kernel = np.searchsorted(self.launched, end)
-        behind = kernel < len(self.late)
-        stretches, group = np.unique(self.stretch[kernel[behind]], return_inverse=True)
-        return int(np.minimum(self.in_stretch[stretches], _sums(group, stall[behind])).sum())
-
-    def between(self, begin: int, end: int, but: Union = NO_TIME) -> int:
-        """Nanoseconds that are late before what is launched between two times, ``but`` for some times."""
-        rows = slice(*np.searchsorted(self.launched, (begin, end)))
-        free, late = self.free[rows], self.late[rows]
-        return int(late.sum() - but.within(free, free + late).sum())
-
-
-def _sums(group: Ints, values: Ints) -> Ints:
-    """The sum of the values of each group, whose numbers count from 0."""
-    return np.bincount(group, weights=values).astype(np.int64)
