@@ -10,7 +10,8 @@ from msgspec.json import encode
 from syncscope.analysis.analyze import analyze_timelines
 from syncscope.report.cards import make_cards
 from syncscope.rules import find
-from syncscope.rules.base.counted import BETWEEN, NO_STEPS, OTHER_PHASE, OTHER_STEPS, PASSED, Frequency, quantile
+from syncscope.rules.base.counted import BETWEEN, NO_STEPS, OTHER_PHASE, OTHER_STEPS, PASSED
+from syncscope.rules.base.counted_lines import Frequency, quantile
 from syncscope.schema.counting import PhaseKind
 from syncscope.schema.findings import Finding, fingerprint
 from syncscope.schema.recording import RecordedFrame

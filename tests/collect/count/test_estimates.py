@@ -14,7 +14,7 @@ from syncscope.collect.count.phase_tally import PhaseTally
 from syncscope.collect.count.places import Place
 from syncscope.collect.count.sampling import Draw
 from syncscope.collect.count.weights import Weights
-from syncscope.rules.base.counted import Frequency
+from syncscope.rules.base.counted_lines import Frequency
 from tests.collect.count.program import MS, PRICES, Phase, running, wait
 
 RUNS = 30
