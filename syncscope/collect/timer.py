@@ -22,8 +22,8 @@ HOOKS = (
 )
 """Files and folders of the code that records and counts a wait once it is over, and of other work of ours."""
 
-AROUND = tuple(os.path.join(_HERE, "phases", name) for name in ("modules.py", "signals.py"))
-"""Wrap whole calls of modules and loaders, in which a program may spend its life."""
+AROUND = tuple(os.path.join(_HERE, "phases", name) for name in ("checkpoints.py", "modules.py", "signals.py"))
+"""Wrap whole calls of modules and loaders, saves and loads, in which a program may spend its life."""
 
 RETRY = 0.0005
 """Seconds until a tick is tried again that came while a wait was being recorded."""

@@ -14,7 +14,7 @@ import pytest
 
 from syncscope.collect import schedule, windows
 from syncscope.collect.count import counter
-from syncscope.collect.phases import signals, tracker
+from syncscope.collect.phases import checkpoints, signals, tracker
 from syncscope.collect.schedule import StopProgram
 from syncscope.collect.timer import Timer, raise_on_main_thread
 
@@ -140,9 +140,10 @@ def test_it_does_not_tick_in_the_middle_of_other_work_of_ours(file: str) -> None
     assert during == [0]
 
 
-def test_it_ticks_in_a_module_of_the_program_whose_calls_are_followed() -> None:
+@pytest.mark.parametrize("file", [signals.__file__, checkpoints.__file__])
+def test_it_ticks_in_what_of_the_program_is_followed_as_a_whole(file: str) -> None:
     names: dict[str, Any] = {}
-    exec(compile("def call(then):\n    then()", signals.__file__, "exec"), names)
+    exec(compile("def call(then):\n    then()", file, "exec"), names)
     ticks: list[object] = []
     timer = Timer(0.001, lambda: ticks.append(None))
     timer.open()

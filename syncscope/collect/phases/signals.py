@@ -6,18 +6,17 @@ behind.
 
 from __future__ import annotations
 
-import functools
 import os
 import sys
 import threading
 import weakref
 from collections.abc import Callable
-from types import FrameType, ModuleType
+from types import FrameType
 from typing import Any, Protocol
 
 from syncscope.collect.features import find
-from syncscope.collect.imports import ImportWatch
 from syncscope.collect.patching import Patches, tracing
+from syncscope.collect.phases.checkpoints import CheckpointCalls
 from syncscope.collect.phases.closures import ClosureCalls
 from syncscope.collect.phases.compiled import CompiledCalls
 from syncscope.collect.phases.expected import NOBODY
@@ -29,10 +28,6 @@ from syncscope.collect.phases.thread import FollowedThread
 from syncscope.collect.phases.tracker import PhaseTracker
 from syncscope.collect.phases.turns import LoopTurns
 from syncscope.collect.relatives import several_ranks
-
-SAVING = ("save_file", "_flatten_as_ptr", "_flatten")
-"""Functions of ``safetensors.torch`` that save, and those in which they copy from the device: others import
-``save_file`` by name before anything is watched."""
 
 _open: weakref.WeakSet[Signals] = weakref.WeakSet()
 
@@ -74,15 +69,14 @@ class Signals:
         self._modules = ModuleCalls(tracker, self._followed, self._fail)
         self._gradients = GradientCalls(tracker, self._followed, self._fail, lambda: self.optimizers_made)
         self._closures = ClosureCalls(tracker, self._followed, self._fail)
+        self._checkpoints = CheckpointCalls(tracker, self._followed, self._fail, lambda: self._in_loader)
         self._compiled = CompiledCalls(tracker, self._followed, self._fail, lambda: self.optimizers_made)
         self._turns = LoopTurns(tracker, self._followed, self._fail, lambda: self.optimizers_made)
         self._before: Any = None
         """The handle of the hook before steps of optimisers, which is there while somebody hears of moments."""
         self._in_loader = False
-        self._checkpointing = False
         self._handles: list[Any] = []
         self._patches = Patches()
-        self._imports = ImportWatch((), lambda _: None)
         self._traced: Callable[[], bool] = lambda: False
         self.after_optimizer = self._make_after_optimizer()
         self.user_step = self._make_user_step()
@@ -109,7 +103,7 @@ class Signals:
         self._modules.open(torch)
         self._watch_scaler(torch)
         self._watch_loaders(torch)
-        self._watch_checkpoints(torch)
+        self._checkpoints.open(torch)
         self._gradients.open(torch)
         self._closures.open(torch)
         self._compiled.open(torch)
@@ -133,7 +127,7 @@ class Signals:
         self._closures.close()
         self._compiled.close()
         self._turns.close()
-        self._imports.close()
+        self._checkpoints.close()
         self._patches.restore()
 
     def forget(self) -> None:
@@ -143,6 +137,7 @@ class Signals:
         self._modules.forget()
         self._gradients.forget()
         self._closures.forget()
+        self._checkpoints.forget()
         self._compiled.forget()
         self._turns.close()
 
@@ -366,45 +361,6 @@ class Signals:
             expected.timed_ns += expected.clock() - begin
         elif heard:
             self._tracker.end_event(begin)
-
-    def _watch_checkpoints(self, torch: Any) -> None:
-        """A load by a dataset, or of what the training begins with, is no checkpoint of the program's."""
-        followed, thread, tracker = self._followed, threading.get_ident, self._tracker
-
-        def make(original: Any, loads: bool = False) -> Any:
-            def around(*args: Any, **kwargs: Any) -> Any:
-                inside = self._checkpointing or (loads and (self._in_loader or tracker.current.kind == "start"))
-                if inside or not self._watching or thread() != followed.ident:
-                    return original(*args, **kwargs)
-                self._checkpointing = True
-                self._around_checkpoint(sys._getframe(1))
-                try:
-                    return original(*args, **kwargs)
-                finally:
-                    self._checkpointing = False
-                    self._around_checkpoint(None)
-
-            return around
-
-        def watch_safetensors(module: ModuleType) -> None:
-            for name in SAVING:
-                self._patches.replace(module, name, make)
-
-        for module in (torch, torch.serialization):
-            self._patches.replace(module, "save", make)
-            self._patches.replace(module, "load", functools.partial(make, loads=True))
-        self._imports = ImportWatch("safetensors.torch", watch_safetensors)
-        self._imports.open()
-
-    def _around_checkpoint(self, frame: FrameType | None) -> None:
-        """A save or load from ``frame`` begins; ``None``: it is over."""
-        try:
-            if frame is not None:
-                self._tracker.checkpoint_begins(frame)
-            else:
-                self._tracker.checkpoint_ends()
-        except Exception as error:
-            self._fail(error)
 
     def _fail(self, error: Exception) -> None:
         """Stop: the program must not fail because its phases cannot be told."""

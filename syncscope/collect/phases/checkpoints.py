@@ -1,0 +1,94 @@
+"""Hear of each time that the program saves or loads: with PyTorch, or to safetensors."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import threading
+from collections.abc import Callable
+from types import FrameType, ModuleType
+from typing import Any
+
+from syncscope.collect.imports import ImportWatch
+from syncscope.collect.patching import Patches
+from syncscope.collect.phases.thread import FollowedThread
+from syncscope.collect.phases.tracker import PhaseTracker
+
+SAVING = ("save_file", "_flatten_as_ptr", "_flatten")
+"""Functions of ``safetensors.torch`` that save, and those in which they copy from the device: others import
+``save_file`` by name before anything is watched."""
+
+
+class CheckpointCalls:
+    """Tells ``tracker`` of each ``torch.save``, ``torch.load`` and save of safetensors on the thread that is followed.
+
+    A load by a dataset, while the loader ``is_loading``, or of what the training begins with, is no checkpoint of the
+    program's.
+    """
+
+    def __init__(
+        self,
+        tracker: PhaseTracker,
+        followed: FollowedThread,
+        failed: Callable[[Exception], object],
+        is_loading: Callable[[], bool],
+    ) -> None:
+        self._tracker = tracker
+        self._followed = followed
+        self._failed = failed
+        self._is_loading = is_loading
+        self._watching = False
+        self._inside = False
+        """One is under way."""
+        self._patches = Patches()
+        self._imports = ImportWatch((), self._imported)
+
+    def open(self, torch: Any) -> None:
+        self._watching = True
+        self._patches = Patches(torch)
+        for module in (torch, torch.serialization):
+            self._patches.replace(module, "save", self._make)
+            self._patches.replace(module, "load", functools.partial(self._make, loads=True))
+        self._imports = ImportWatch("safetensors.torch", self._imported)
+        self._imports.open()
+
+    def close(self) -> None:
+        """Does nothing the second time."""
+        self.forget()
+        self._imports.close()
+        self._patches.restore()
+
+    def forget(self) -> None:
+        """Stop telling the tracker, in a forked child for instance."""
+        self._watching = False
+
+    def _imported(self, module: ModuleType) -> None:
+        for name in SAVING:
+            self._patches.replace(module, name, self._make)
+
+    def _make(self, original: Any, loads: bool = False) -> Any:
+        tracker, followed, thread = self._tracker, self._followed, threading.get_ident
+
+        def around(*args: Any, **kwargs: Any) -> Any:
+            inside = self._inside or (loads and (self._is_loading() or tracker.current.kind == "start"))
+            if inside or not self._watching or thread() != followed.ident:
+                return original(*args, **kwargs)
+            self._inside = True
+            self._tell(sys._getframe(1))
+            try:
+                return original(*args, **kwargs)
+            finally:
+                self._inside = False
+                self._tell(None)
+
+        return around
+
+    def _tell(self, frame: FrameType | None) -> None:
+        """A save or load from ``frame`` begins; ``None``: it is over."""
+        try:
+            if frame is not None:
+                self._tracker.checkpoint_begins(frame)
+            else:
+                self._tracker.checkpoint_ends()
+        except Exception as error:
+            self._failed(error)
