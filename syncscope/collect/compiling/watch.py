@@ -1,4 +1,4 @@
-"""Hear of each compilation, graph break and CUDA graph where Dynamo and Inductor make or skip it.
+"""Hear of each compilation and graph break where Dynamo makes it.
 
 Nothing is imported and nothing is wrapped before the program has imported the compiler. What is wrapped runs when
 something is compiled, never when compiled code runs.
@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 
 from syncscope.collect.compiling.frames import CONVERT, program_frame
+from syncscope.collect.compiling.graphs import GraphWatch
 from syncscope.collect.compiling.kernels import KernelWatch
 from syncscope.collect.compiling.log import CompileLog, Phase, Place, Row
 from syncscope.collect.compiling.noted import count_graphs, is_unsupported, noted_breaks
@@ -28,7 +29,6 @@ from syncscope.collect.compiling.reasons import (
     lines_of,
     read_break,
     read_guard,
-    read_skip,
 )
 from syncscope.collect.compiling.tuning import TuningWatch
 from syncscope.collect.imports import ImportWatch
@@ -44,20 +44,7 @@ CALLBACKS = "torch._dynamo.callback"
 BACKWARD = "LAZY_BACKWARD"
 """The trigger of a callback around a backward that is compiled when it first runs (PyTorch 2.8 and later)."""
 
-TREES = "torch._inductor.cudagraph_trees"
-RECORD = "record_function"
-WARM = "run_eager"
-"""Runs a graph without a CUDA graph: before it is recorded, and behind another one that is not recorded."""
-SKIP = "log_cudagraph_skip_and_bump_counter"
-SKIPPING = (
-    TREES, "torch._inductor.output_code", "torch._inductor.compile_fx", "torch._dynamo.backends.cudagraphs",
-)  # fmt: skip
-"""Modules that say why they skip CUDA graphs, by a function of that name (PyTorch 2.4 and later)."""
-
 MOST_IDS = 1024
-RECORDED_AGAIN = "recorded again: it was recorded for other inputs, or behind other graphs"
-ANOTHER_SIZE = "a new CUDA graph is recorded for each of the distinct sizes of its inputs"
-"""As Inductor warns, of shapes that are dynamic: nothing is compiled anew for another size."""
 
 
 @dataclass
@@ -91,15 +78,14 @@ class CompileWatch:
         self._phase_at = phase_at
         self._torch: Any = None
         self._patches = Patches()
-        self._imports = ImportWatch((CONVERT, *SKIPPING), self._imported)
-        self._seen: set[str] = set()
-        """The modules that the program has imported."""
-        self._wrapped: set[tuple[str, str]] = set()
+        self._imports = ImportWatch(CONVERT, self._imported)
+        self._lacking: tuple[str, ...] = ()
         self.kernels = KernelWatch(stacks, self._named)
         self._closed = True
         self._pid = os.getpid()
         self._local = _Local()
         self._tuning = TuningWatch(self._local, self._tuned)
+        self.graphs = GraphWatch(self.log, stacks, threads, phase_at, self._compiling, self._failed)
         self._latest: Row | None = None
         """What was compiled last, and is tuned when it first runs."""
         self._guards_seen: dict[CodeType, int] = {}
@@ -108,21 +94,17 @@ class CompileWatch:
         """The rows of compilations by Dynamo's id, for the backward that is compiled later."""
         self._qualified: dict[tuple[str, str], str] = {}
         """The qualified names of functions that were compiled, by file and name."""
-        self._functions: set[tuple[int, int]] = set()
-        """CUDA graphs that were recorded: their manager and function."""
-        self._sizes: dict[tuple[int, int], tuple[int, int]] = {}
-        """The function of the first sizes of each graph that Inductor compiled, by its manager and the graph."""
 
     @property
     def missing(self) -> tuple[str, ...]:
         """What this version of PyTorch lacks, so that it is not seen."""
-        needed = ((CONVERT, COMPILE), (TREES, SKIP), (TREES, RECORD), (TREES, WARM))
-        return tuple(f"{module}.{name}" for module, name in needed if self._lacks(module, name))
+        return (*self._lacking, *self.graphs.missing)
 
     def open(self, torch: Any) -> None:
         self._torch, self._closed = torch, False
         self._patches = Patches(torch)
         self._imports.open()
+        self.graphs.open(torch)
         self.kernels.open(torch)
         self._tuning.open(torch)
 
@@ -131,6 +113,7 @@ class CompileWatch:
         self._closed = True
         self._imports.close()
         self._patches.restore()
+        self.graphs.close()
         self.kernels.close()
         self._tuning.close()
         callbacks = getattr(sys.modules.get(CALLBACKS), "callback_handler", None)
@@ -147,8 +130,9 @@ class CompileWatch:
         """Whether something is being compiled on this thread."""
         return self._local.depth > 0
 
-    def _lacks(self, module: str, name: str) -> bool:
-        return module in self._seen and (module, name) not in self._wrapped
+    def _compiling(self) -> int | None:
+        """The stack that compiles on this thread, if one does."""
+        return self._local.outer if self._local.depth else None
 
     @property
     def _off(self) -> bool:
@@ -157,23 +141,12 @@ class CompileWatch:
     def _imported(self, module: ModuleType) -> None:
         """The program has imported a part of the compiler."""
         try:
-            name = module.__name__
-            self._seen.add(name)
-            if name == CONVERT:
-                self._wrap(name, module, COMPILE, self._make_compile)
-            else:
-                self._wrap(name, module, SKIP, self._make_skip)
-            if name == TREES:
-                manager = getattr(module, "CUDAGraphTreeManager", None)
-                self._wrap(name, manager, RECORD, self._make_record)
-                self._wrap(name, manager, WARM, self._make_warm)
+            self._lacking = (f"{CONVERT}.{COMPILE}",)
+            if hasattr(module, COMPILE):
+                self._patches.replace(module, COMPILE, self._make_compile)
+                self._lacking = ()
         except Exception as error:  # the program's import must not fail
             self._failed(error)
-
-    def _wrap(self, module: str, owner: Any, name: str, make: Callable[[Any], Any]) -> None:
-        if hasattr(owner, name):
-            self._patches.replace(owner, name, make)
-            self._wrapped.add((module, name))
 
     # Compilations.
 
@@ -312,82 +285,6 @@ class CompileWatch:
         if not self._off:
             self.log.timed(self._latest, self._threads.current(), start_ns, end_ns)
 
-    # CUDA graphs.
-
-    def _make_skip(self, original: Any) -> Any:
-        watch = self
-
-        def skip(message: Any, *args: Any, **kwargs: Any) -> Any:
-            if not watch._off:
-                watch._skipped(str(message), sys._getframe(1))
-            return original(message, *args, **kwargs)
-
-        return skip
-
-    def _skipped(self, message: str, frame: FrameType) -> None:
-        try:
-            reason, outer = read_skip(message), program_frame(frame, None)
-            stack = self._local.outer if self._local.depth else self._stacks.take(outer)
-            if reason.line is not None:
-                stack = self._stacks.extend(stack, [reason.line])
-            self.log.add("skip", self._phase_at(outer), Place(stack), reason._replace(line=None))
-        except Exception as error:
-            self._failed(error)
-
-    def _make_record(self, original: Any) -> Any:
-        watch = self
-
-        def record_function(manager: Any, new_inputs: Any, function_id: Any, *args: Any, **kwargs: Any) -> Any:
-            if watch._off:
-                return original(manager, new_inputs, function_id, *args, **kwargs)
-            start_ns, frame = time.time_ns(), sys._getframe(1)
-            try:
-                return original(manager, new_inputs, function_id, *args, **kwargs)
-            finally:
-                watch._recorded(manager, function_id, frame, start_ns)
-
-        return record_function
-
-    def _recorded(self, manager: Any, function_id: Any, frame: FrameType, start_ns: int) -> None:
-        try:
-            outer, key = program_frame(frame, None), _key(manager, function_id)
-            again = RECORDED_AGAIN if key in self._functions else None
-            reason = Reason(again or self._another_size(manager, function_id))
-            if len(self._functions) < MOST_IDS:
-                self._functions.add(key)
-            row = self.log.add("record", self._phase_at(outer), Place(self._stacks.take(outer)), reason)
-            self.log.timed(row, self._threads.current(), start_ns, time.time_ns())
-        except Exception as error:
-            self._failed(error)
-
-    def _make_warm(self, original: Any) -> Any:
-        watch = self
-
-        def run_eager(manager: Any, new_inputs: Any, function_id: Any, *args: Any, **kwargs: Any) -> Any:
-            if not watch._off:
-                watch._warms_up(manager, function_id, sys._getframe(1))
-            return original(manager, new_inputs, function_id, *args, **kwargs)
-
-        return run_eager
-
-    def _warms_up(self, manager: Any, function_id: Any, frame: FrameType) -> None:
-        try:
-            if function_id in getattr(manager, "warmed_up_functions", ()):
-                return  # it runs behind another one that is warmed up
-            outer, reason = program_frame(frame, None), Reason(self._another_size(manager, function_id))
-            self.log.add("warm", self._phase_at(outer), Place(self._stacks.take(outer)), reason)
-        except Exception as error:
-            self._failed(error)
-
-    def _another_size(self, manager: Any, function_id: Any) -> str | None:
-        """Why Inductor has another function for a graph that it compiled once: its inputs have another size."""
-        function = getattr(manager, "ids_to_funcs", {}).get(function_id)
-        if function is None or len(self._sizes) >= MOST_IDS:
-            return None
-        key = _key(manager, function_id)
-        first = self._sizes.setdefault((id(manager), id(getattr(function, "model", function))), key)
-        return None if first == key else ANOTHER_SIZE
-
     def _failed(self, error: Exception) -> None:
         self.failure = self.failure or f"What torch.compile did is not all known ({type(error).__name__}: {error})."
 
@@ -402,7 +299,3 @@ class _Local(threading.local):
 
 def _nothing(begins: bool) -> None:
     """Hears of nothing."""
-
-
-def _key(manager: Any, function_id: Any) -> tuple[int, int]:
-    return id(manager), int(getattr(function_id, "id", -1))

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from syncscope.collect.annotations import expected
-from syncscope.collect.compiling.watch import ANOTHER_SIZE, RECORDED_AGAIN, CompileWatch
+from syncscope.collect.compiling.graphs import ANOTHER_SIZE, RECORDED_AGAIN
+from syncscope.collect.compiling.watch import CompileWatch
 from syncscope.collect.paths import Paths
 from syncscope.collect.sites.stacks import Stacks
 from syncscope.collect.sites.threads import Threads
@@ -298,7 +299,7 @@ def test_what_a_version_lacks_is_named_and_the_program_compiles(programs: Any, m
 
 def test_a_cuda_graph_that_is_skipped_has_inductors_reason_and_line(watched: Watched, programs: Any) -> None:
     said: list[str] = []
-    skip = watched.watch._make_skip(said.append)
+    skip = watched.watch.graphs._make_skip(said.append)
     skip("skipping cudagraphs due to cpu device (arg0_1)")
     skip(f'skipping cudagraphs due to mutated inputs. Found from : \n   File "{programs.__file__}", line 12, in scaled')
     assert len(said) == 2
@@ -309,7 +310,7 @@ def test_a_cuda_graph_that_is_skipped_has_inductors_reason_and_line(watched: Wat
 
 def test_a_cuda_graph_is_recorded_at_the_call_into_compiled_code(watched: Watched, programs: Any) -> None:
     graphs: list[int] = []
-    record = watched.watch._make_record(lambda manager, inputs, function: graphs.append(function.id))
+    record = watched.watch.graphs._make_record(lambda manager, inputs, function: graphs.append(function.id))
 
     def backend(graph: Any, inputs: Any) -> Any:
         def run(*given: Any) -> Any:
@@ -334,10 +335,10 @@ class Trees:
     def __init__(self, watched: Watched) -> None:
         self.ids_to_funcs: dict[Any, Any] = {}
         self.warmed_up_functions: set[Any] = set()
-        self.warm = watched.watch._make_warm(
+        self.warm = watched.watch.graphs._make_warm(
             lambda manager, inputs, function: manager.warmed_up_functions.add(function)
         )
-        self.record = watched.watch._make_record(lambda manager, inputs, function: None)
+        self.record = watched.watch.graphs._make_record(lambda manager, inputs, function: None)
 
     def run(self, number: int, model: object, *, recorded: bool = False) -> None:
         function = next((one for one in self.ids_to_funcs if one.id == number), None) or Function(number)
