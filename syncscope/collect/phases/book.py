@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import time
-import weakref
 from collections.abc import Callable
 from types import CodeType
 from typing import Any, Protocol
@@ -12,21 +11,16 @@ from typing import Any, Protocol
 from syncscope.collect.phases.expected import NONE, Expected
 from syncscope.collect.phases.loops import Loop, codes_read
 from syncscope.collect.phases.nests import Nest
-from syncscope.collect.phases.phase import IN_OTHER_TURNS, Phase, StepPlace
+from syncscope.collect.phases.phase import Phase
 from syncscope.collect.phases.places import name_phases, show_place
 from syncscope.collect.phases.quiet_places import QuietPlaces
-from syncscope.schema.counting import STEPLESS, CountedSource, PhaseKind
+from syncscope.schema.counting import STEPLESS, PhaseKind
 
 MAX_PHASES = 64
 """Loops that become phases. Further ones share the last phase of their kind."""
 
 MAX_LOOPS = 4096
 """Loops remembered to take batches, or to enclose a phase."""
-
-TAKEOVER = 64
-"""Steps of other optimisers, without one of the chosen optimiser, after which another is chosen."""
-
-MAX_SEEN = 1024
 
 FEW = 8
 """Calls in a training step: with fewer a loop inside of it is part of it."""
@@ -256,77 +250,6 @@ class PhaseBook:
         if phase.source != "user":
             phase.restart()
             self._let(self._listener.better_source, phase)
-
-    def _is_boundary(self, phase: Phase, source: CountedSource, caller: Any, place: StepPlace | None = None) -> bool:
-        """Whether steps of ``phase`` end with those of ``caller``: the first that came twice, until it is gone, or
-        another comes twice without it since the loop began again."""
-        chosen = phase.source == source
-        owner = phase.owner() if chosen and phase.owner is not None else None
-        if owner is not caller:
-            if chosen and self.expected.most != self.expected.left:  # it came, unheard
-                self.hear()
-                self._owner_came(phase)
-            phase.since_owner += 1
-            again = phase.times != phase.owned or (source == "optimizer" and phase.since_owner >= TAKEOVER)
-            if not self._seen_before(phase, source, caller, place) or (owner is not None and not again):
-                return False
-            self._choose(phase, source, caller, place)
-        elif place != phase.owner_at and not self._takes_turn(phase, place):
-            return False
-        self._owner_came(phase)
-        return True
-
-    def _takes_turn(self, phase: Phase, place: StepPlace | None) -> bool:
-        """The module whose calls end steps is called at another ``place``: a further call in the same step, with and
-        without a condition, say. Returns whether a step ends there all the same: it is another branch of the loop, or
-        came twice without the other, and ends the steps from now on."""
-        steps = phase.steps + (self.expected.unheard if phase is self.current else 0)
-        latest = phase.called_at_too.get(place)
-        if latest == IN_OTHER_TURNS:
-            return True
-        if latest == steps:
-            phase.owner_at = place
-            phase.called_at_too.clear()
-            phase.steps += 1  # the call before was one, too
-            return True
-        if len(phase.called_at_too) >= MAX_SEEN:
-            phase.called_at_too.clear()
-        phase.called_inside = True  # quick looks do not tell places apart
-        owner_at = phase.owner_at
-        if latest is None and place is not None and owner_at is not None and place.is_other_branch_of(owner_at):
-            phase.called_at_too[place] = IN_OTHER_TURNS
-            return True
-        phase.called_at_too[place] = steps
-        return False
-
-    @staticmethod
-    def _owner_came(phase: Phase) -> None:
-        phase.since_owner, phase.owned = 0, phase.times
-        phase.seen.pop(phase.source, None)
-
-    def _seen_before(self, phase: Phase, source: CountedSource, owner: Any, place: StepPlace | None = None) -> bool:
-        seen = phase.seen.setdefault(source, {})
-        if len(seen) >= MAX_SEEN:
-            seen.clear()
-        count = seen.get((id(owner), place), 0) + 1
-        seen[id(owner), place] = count
-        return count >= 2
-
-    def _choose(self, phase: Phase, source: CountedSource, owner: Any, place: StepPlace | None = None) -> None:
-        self._listen()
-        before, seen = phase.source, phase.seen.get(source, {}).get((id(owner), place), 0)
-        if before not in ("none", source):
-            phase.restart()
-        phase.steps += max(seen - 1, 0)  # until now nobody knew that these were its steps
-        phase.source = source
-        phase.owner_at = place
-        phase.called_at_too.clear()
-        if before not in ("none", source):
-            self._let(self._listener.better_source, phase)
-        try:
-            phase.owner = weakref.ref(owner) if owner is not None else None
-        except TypeError:
-            phase.owner = None
 
     def _count_batch(self, phase: Phase) -> None:
         """The first call after each batch is between two steps."""

@@ -6,18 +6,18 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from types import CodeType, FrameType
+from types import FrameType
 from typing import Any
 
 from syncscope.collect.paths import Paths
-from syncscope.collect.phases.book import MAX_LOOPS, Listener
+from syncscope.collect.phases.book import Listener
 from syncscope.collect.phases.choice import PATIENCE, Event
 from syncscope.collect.phases.ends import LoopEnd, Over
 from syncscope.collect.phases.loops import Loop
-from syncscope.collect.phases.phase import Phase, StepPlace
+from syncscope.collect.phases.phase import Phase
 from syncscope.collect.phases.places import record
-from syncscope.collect.phases.placing import PhasePlacing
 from syncscope.collect.phases.quiet_places import QUIET
+from syncscope.collect.phases.sources import StepSources
 from syncscope.schema.counting import RecordedPhase
 
 ENDS, ENDS_NS = 0.002, 1_000_000
@@ -32,17 +32,8 @@ LONG_PATIENCE = 32 * PATIENCE
 """Calls that are told of a training whose optimizer has made one step, before its modules' calls count as steps: the
 second one may come after a test of a thousand other models. Few of those from one place are told."""
 
-SPOKEN = 32
-"""Calls of an optimizer whose steps a CUDA graph made so far, before they may be steps again."""
 
-
-class GradientPlace:
-    """A line that asks for gradients, and how often it did: the owner of the steps that end there."""
-
-    times = 0
-
-
-class PhaseTracker(PhasePlacing):
+class PhaseTracker(StepSources):
     """Finds phases and their steps. ``at`` is called at every wait, the other methods by ``Signals``.
 
     ``clock`` counts nanoseconds.
@@ -55,7 +46,6 @@ class PhaseTracker(PhasePlacing):
         self.by_time = False
         """Only ``tick`` ends steps."""
         self._returns: list[Phase] = []
-        self._gradient_places: dict[tuple[CodeType, int] | None, GradientPlace] = {}
         self._loop_end = LoopEnd()
         self._turning: list[Loop] = []
         """Loops whose turns are steps."""
@@ -200,14 +190,6 @@ class PhaseTracker(PhasePlacing):
             frame = frame.f_back
         return self.current
 
-    def _calls_seldom(self, phase: Phase) -> bool:
-        """Whether a module is called in fewer than half of the turns of its loop: they stay its steps."""
-        turns = phase.steps + (self.expected.unheard if phase is self.current else 0)
-        if not phase.calls_in_turns:
-            phase.first_call_at = turns
-        phase.calls_in_turns += 1
-        return 2 * phase.calls_in_turns < turns - phase.first_call_at
-
     def _captured(self, phase: Phase, optimizer: Any) -> Phase:
         """A step of ``phase`` was captured. Returns the phase that it belongs to: where no loop is around it, that in
         which ``optimizer`` warmed up."""
@@ -218,15 +200,6 @@ class PhaseTracker(PhasePlacing):
             phase = train
         phase.captured = True
         return phase
-
-    def _speaks_seldom(self, phase: Phase) -> bool:
-        """Whether an optimiser whose steps a CUDA graph makes is called to capture another graph, or no more than twice
-        in each turn of the loop: the turns stay its steps."""
-        turns = phase.steps + (self.expected.unheard if phase is self.current else 0)
-        if not phase.spoken:
-            phase.first_spoken_at = turns
-        phase.spoken += 1
-        return phase.spoken < SPOKEN or phase.spoken <= 2 * (turns - phase.first_spoken_at)
 
     def fallen_silent(self) -> Phase | None:
         """The training whose optimiser was captured in a CUDA graph, last. From any thread."""
@@ -258,23 +231,6 @@ class PhaseTracker(PhasePlacing):
     def takes_batches(self, loop: Loop) -> bool:
         """Whether ``loop`` takes the batches of a loader."""
         return loop in self._batches
-
-    def _place_of(self, frame: FrameType | None) -> GradientPlace:
-        """What stands for the program's line that asked for gradients."""
-        key = self._call_place(frame)
-        if len(self._gradient_places) >= MAX_LOOPS:
-            self._gradient_places.clear()
-        return self._gradient_places.setdefault(key, GradientPlace())
-
-    def _step_place(self, phase: Phase, frame: FrameType | None) -> StepPlace | None:
-        """The same, and where the loop of ``phase`` stands."""
-        inner = outer = self.nests.innermost(frame)
-        if inner is None:
-            return None
-        while outer is not None and id(outer) != phase.frame_id:
-            outer = outer.f_back
-        around = (outer.f_code, outer.f_lasti) if outer is not None else (None, 0)
-        return StepPlace(inner.f_code, inner.f_lasti, *around)
 
     def loader_next(self, frame: FrameType | None, loader: Any = None) -> None:
         """The iterator ``loader`` gave a batch."""

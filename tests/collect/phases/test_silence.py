@@ -11,7 +11,7 @@ import pytest
 
 from syncscope.collect.phases.monitoring import TOOLS
 from syncscope.collect.phases.silence import FEW_STEPS, Silence
-from syncscope.collect.phases.tracker import SPOKEN
+from syncscope.collect.phases.sources import SPOKEN
 from tests.collect.phases.turning import MS, SECOND, Program, needs_monitoring
 
 
