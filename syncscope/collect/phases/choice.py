@@ -17,6 +17,7 @@ from syncscope.collect.phases.loops import Loop
 from syncscope.collect.phases.nests import Nest
 from syncscope.collect.phases.phase import Phase
 from syncscope.collect.phases.places import name_phases, show_place
+from syncscope.collect.phases.said_kinds import said_kind, says_evaluation
 from syncscope.schema.counting import PhaseKind
 
 PATIENCE = 32
@@ -29,16 +30,6 @@ fewer they are part of the training."""
 ROLLS = 8
 """Calls from one place in a loop around the training's, without a step of the training between them: a policy acts
 there, and is trained every so many of its steps."""
-
-GENERATING = frozenset(("generate", "generation", "sample", "sampling", "decode", "beam", "translate"))
-"""Words in the names of functions that generate."""
-
-EVALUATING = frozenset(("test", "testing", "eval", "evaluate", "evaluation", "inference", "val", "valid", "validate",
-                        "validation"))  # fmt: skip
-"""Words in the names of functions that evaluate, also without ``eval()``."""
-
-ROLLING = frozenset(("rollout", "rollouts"))
-"""Words in the names of functions in which a policy acts, though its modules are not in training."""
 
 Event = Literal["step", "training", "call", "eval", "next", "user", "backward", "grad", "turn"]
 """What happened: an optimiser stepped; an outermost module was called in training with gradients, in training without,
@@ -153,7 +144,7 @@ class PhaseChoice(PhaseBook):
         train = self._train_around(nest)
         if train is not None and len(self._learning) < MAX_LOOPS and not train.loops.isdisjoint(nest.loops[1:]):
             self._learning.add(nest.loops[0])
-        if train is not None and not (self._batches.intersection(nest.loops[:1]) and _says_evaluation(nest, train)):
+        if train is not None and not (self._batches.intersection(nest.loops[:1]) and says_evaluation(nest, train)):
             return train
         if not nest.loops:
             return self.current
@@ -164,7 +155,7 @@ class PhaseChoice(PhaseBook):
                 known.transforms = False
                 self._make_train(known)
             return known
-        kind = _said_kind(nest, loop) if any(one.optimised for one in self._trains) else None
+        kind = said_kind(nest, loop) if any(one.optimised for one in self._trains) else None
         if kind is None and not self._learns():
             phase = self._new("other", loop, nest)
             phase.transforms = phase.kind == "other"
@@ -307,7 +298,7 @@ class PhaseChoice(PhaseBook):
     def _ends_rollout(self, nest: Nest) -> bool:
         """Whether a function for rollouts, whose loop is over, wants the value of what it saw last."""
         inner, current = nest.loops[0], self.current
-        return current.kind == "rollout" and inner in current.around and _said_kind(nest, inner) == "rollout"
+        return current.kind == "rollout" and inner in current.around and said_kind(nest, inner) == "rollout"
 
     def _goes_on(self, train: Phase, nest: Nest, loop: Loop) -> bool:
         """Whether the frame that runs ``loop`` is the one in which ``train`` trained last, not a later one."""
@@ -394,24 +385,4 @@ def _loop_beyond(nest: Nest, train: Phase) -> Loop | None:
 def _kind(event: Event, nest: Nest, inner: Loop) -> PhaseKind:
     if event == "user":
         return "other"
-    return _said_kind(nest, inner) or ("rollout" if event == "call" else "evaluate")
-
-
-def _said_kind(nest: Nest, inner: Loop) -> PhaseKind | None:
-    """What the names of the functions out to that of ``inner`` say."""
-    names = [name.lower() for name in (*nest.between, inner.code.co_name)]
-    said = {
-        word for name in names if not name.startswith("test_") for word in name.split("_")
-    }  # pytest's test anything
-    if said & ROLLING and not said & EVALUATING:
-        return "rollout"
-    if GENERATING.intersection(word for name in names for word in name.split("_")):
-        return "generate"
-    return "evaluate" if said & EVALUATING else None
-
-
-def _says_evaluation(nest: Nest, train: Phase) -> bool:
-    """Whether the innermost loop is in a function that says that it evaluates, and in which ``train`` has no loop."""
-    inner = nest.loops[0]
-    mine = {loop.code for loop in train.loops}
-    return train.optimised and inner.code not in mine and _said_kind(nest, inner) == "evaluate"
+    return said_kind(nest, inner) or ("rollout" if event == "call" else "evaluate")

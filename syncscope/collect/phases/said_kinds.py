@@ -1,0 +1,38 @@
+"""What the names of functions say that a program does in them."""
+
+from __future__ import annotations
+
+from syncscope.collect.phases.loops import Loop
+from syncscope.collect.phases.nests import Nest
+from syncscope.collect.phases.phase import Phase
+from syncscope.schema.counting import PhaseKind
+
+GENERATING = frozenset(("generate", "generation", "sample", "sampling", "decode", "beam", "translate"))
+"""Words in the names of functions that generate."""
+
+EVALUATING = frozenset(("test", "testing", "eval", "evaluate", "evaluation", "inference", "val", "valid", "validate",
+                        "validation"))  # fmt: skip
+"""Words in the names of functions that evaluate, also without ``eval()``."""
+
+ROLLING = frozenset(("rollout", "rollouts"))
+"""Words in the names of functions in which a policy acts, though its modules are not in training."""
+
+
+def said_kind(nest: Nest, inner: Loop) -> PhaseKind | None:
+    """What the names of the functions out to that of ``inner`` say."""
+    names = [name.lower() for name in (*nest.between, inner.code.co_name)]
+    said = {
+        word for name in names if not name.startswith("test_") for word in name.split("_")
+    }  # pytest's test anything
+    if said & ROLLING and not said & EVALUATING:
+        return "rollout"
+    if GENERATING.intersection(word for name in names for word in name.split("_")):
+        return "generate"
+    return "evaluate" if said & EVALUATING else None
+
+
+def says_evaluation(nest: Nest, train: Phase) -> bool:
+    """Whether the innermost loop is in a function that says that it evaluates, and in which ``train`` has no loop."""
+    inner = nest.loops[0]
+    mine = {loop.code for loop in train.loops}
+    return train.optimised and inner.code not in mine and said_kind(nest, inner) == "evaluate"
