@@ -207,7 +207,7 @@ class CallWrappers:
                     if modes() or type(self) not in plain:
                         moved = unseen(torch, are_apart, self, result)
                     else:
-                        moved = result.is_cuda != self.is_cuda
+                        moved = result.is_cuda != self.is_cuda and result.numel() > 0
                     if moved:
                         record(label, start, caller(1))
                 return result
@@ -229,7 +229,7 @@ class CallWrappers:
                     if modes() or type(self) not in plain or type(src) not in plain:
                         moved = unseen(torch, are_apart, self, src)
                     else:
-                        moved = self.is_cuda != src.is_cuda
+                        moved = self.is_cuda != src.is_cuda and self.numel() > 0
                     if moved:
                         record("Tensor.copy_", start, caller(1))
                 return result
@@ -294,8 +294,8 @@ def unseen(torch: Any, look: Callable[..., Looked], *given: Any) -> Looked:
 
 
 def are_apart(one: Any, other: Any) -> bool:
-    """Whether one tensor is on the host and the other on the device."""
-    return bool(one.is_cuda is not getattr(other, "is_cuda", None))
+    """Whether one tensor is on the host and the other on the device. There is nothing to copy of empty ones."""
+    return bool(one.is_cuda is not getattr(other, "is_cuda", None) and one.numel())
 
 
 def _end_of_backward(

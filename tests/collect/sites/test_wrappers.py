@@ -73,6 +73,16 @@ def test_functions_that_wait_in_other_libraries_are_recorded_at_their_line(log: 
     assert names == ["torch.linalg.eigh", "torch.unique", "Tensor.coalesce"]
 
 
+def test_copies_of_nothing_are_not_recorded(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Labels of a dataset without classes have no columns."""
+    monkeypatch.setattr(Tensor, "is_cuda", property(lambda one: one.dtype == torch.float64), raising=False)
+    for size in (0, 3):
+        labels = torch.zeros(4, size)
+        labels.to(torch.float64)
+        labels.copy_(torch.zeros(4, size, dtype=torch.float64))
+    assert [name for name, function in log.calls] == ["Tensor.to", "Tensor.copy_"]
+
+
 def test_copies_on_one_side_of_the_bus_are_not_recorded(log: Log) -> None:
     x = torch.ones(3)
     assert x.to(torch.float64).dtype == torch.float64
