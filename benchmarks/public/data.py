@@ -22,7 +22,7 @@ from benchmarks.public.classics import CLASSICS
 from benchmarks.public.documents import DOCUMENTS
 from benchmarks.public.formats import FORMATS, make_scene
 from benchmarks.public.graphs import GRAPHS
-from benchmarks.public.journeys import JOURNEYS, make_triplets
+from benchmarks.public.journeys import JOURNEYS, make_tasks, make_triplets
 from benchmarks.public.models import (
     make_checkpoint,
     make_crnn,
@@ -349,6 +349,7 @@ FROM_PROGRAMS: dict[str, Callable[[Path, Path], None]] = {
     "sam": make_sam,
     "scene": make_scene,
     "stylist": make_stylist,
+    "tasks": make_tasks,
     "transcriber": make_transcriber,
     "triplets": make_triplets,
 }

@@ -1,7 +1,9 @@
-"""What programs that many people start from want: readings, clips, and what newer libraries have left out."""
+"""What programs that many people start from want: readings, clips, passers-by, answers, and what newer libraries have
+left out."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -62,6 +64,28 @@ torch.Tensor.t = lambda self: newer(self).contiguous()
 dataset_config.ROOT_DATASET = "videos/"
 """
 """What is compared with a turned table was contiguous before PyTorch 1.5; the data are elsewhere."""
+OLD_SEEDS = """import random
+import runpy
+import sys
+
+newer = random.seed
+random.seed = lambda value: newer(int(value))
+sys.path.insert(0, ".")
+"""
+OLD_LOADERS = """import runpy
+import sys
+from functools import partial
+
+import imageio
+import skimage.draw
+import yaml
+
+newer = skimage.draw.disk
+skimage.draw.disk = lambda row, column, radius, shape: newer((row, column), radius, shape=shape)
+imageio.imsave = imageio.imwrite
+yaml.load = partial(yaml.load, Loader=yaml.SafeLoader)
+sys.path.insert(0, ".")
+"""
 SOUNDS = """import numpy
 
 
@@ -109,6 +133,79 @@ class IndexFlatL2:
         return torch.from_numpy(numpy.concatenate(distances)), torch.from_numpy(numpy.concatenate(places))
 """
 TEXT = "the quick brown fox"
+PEOPLE, CAMERAS = 64, 4
+ADAM = {"type": "Adam", "lr": 0.0001, "weight_decay": 0, "betas": [0.9, 0.99]}
+ENLARGED = {
+    "name": "one", "model_type": "SRGANModel", "scale": 4, "num_gpu": 1, "manual_seed": 0,
+    "datasets": {
+        "train": {
+            "name": "parts", "type": "PairedImageDataset", "dataroot_gt": "datasets/train/large",
+            "dataroot_lq": "datasets/train/small", "filename_tmpl": "{}", "io_backend": {"type": "disk"},
+            "gt_size": 128, "use_flip": True, "use_rot": True, "use_shuffle": True, "num_worker_per_gpu": 4,
+            "batch_size_per_gpu": 16, "dataset_enlarge_ratio": 10, "prefetch_mode": "cuda", "pin_memory": True,
+        },
+        "val": {
+            "name": "five", "type": "PairedImageDataset", "dataroot_gt": "datasets/val/large",
+            "dataroot_lq": "datasets/val/small", "io_backend": {"type": "disk"},
+        },
+    },
+    "network_g": {
+        "type": "MSRResNet", "num_in_ch": 3, "num_out_ch": 3, "num_feat": 64, "num_block": 16, "upscale": 4,
+    },
+    "network_d": {"type": "VGGStyleDiscriminator128", "num_in_ch": 3, "num_feat": 64},
+    "path": {"pretrain_network_g": None, "strict_load_g": True, "resume_state": None},
+    "train": {
+        "optim_g": ADAM, "optim_d": ADAM,
+        "scheduler": {"type": "MultiStepLR", "milestones": [60, 100], "gamma": 0.5},
+        "total_iter": 120, "warmup_iter": -1,
+        "pixel_opt": {"type": "L1Loss", "loss_weight": 0.01, "reduction": "mean"},
+        "gan_opt": {
+            "type": "GANLoss", "gan_type": "vanilla", "real_label_val": 1.0, "fake_label_val": 0.0,
+            "loss_weight": 0.005,
+        },
+        "net_d_iters": 1, "net_d_init_iters": 0,
+    },
+    "val": {
+        "val_freq": 40, "save_img": True,
+        "metrics": {"psnr": {"type": "calculate_psnr", "crop_border": 4, "test_y_channel": False}},
+    },
+    "logger": {"print_freq": 20, "save_checkpoint_freq": 60, "use_tb_logger": True, "wandb": {"project": None}},
+}  # fmt: skip
+"""The options of BasicSR for MSRGAN, but for the perceptual loss, whose weights would be downloaded, and its length."""
+MOVED = {
+    "dataset_params": {
+        "root_dir": "data/moving", "frame_shape": [64, 64, 3], "id_sampling": False,
+        "augmentation_params": {"flip_param": {"horizontal_flip": True, "time_flip": True}},
+    },
+    "model_params": {
+        "common_params": {"num_kp": 10, "num_channels": 3, "estimate_jacobian": True},
+        "kp_detector_params": {
+            "temperature": 0.1, "block_expansion": 32, "max_features": 256, "scale_factor": 0.5, "num_blocks": 4,
+        },
+        "generator_params": {
+            "block_expansion": 32, "max_features": 256, "num_down_blocks": 2, "num_bottleneck_blocks": 4,
+            "estimate_occlusion_map": True,
+            "dense_motion_params": {
+                "block_expansion": 32, "max_features": 256, "num_blocks": 4, "scale_factor": 0.5,
+            },
+        },
+        "discriminator_params": {
+            "scales": [1], "block_expansion": 32, "max_features": 256, "num_blocks": 3, "sn": True,
+        },
+    },
+    "train_params": {
+        "num_epochs": 4, "num_repeats": 4, "epoch_milestones": [2, 3], "lr_generator": 0.0002,
+        "lr_discriminator": 0.0002, "lr_kp_detector": 0.0002, "batch_size": 8, "scales": [1, 0.5, 0.25],
+        "checkpoint_freq": 2, "transform_params": {"sigma_affine": 0.05, "sigma_tps": 0.005, "points_tps": 5},
+        "loss_weights": {
+            "generator_gan": 1, "discriminator_gan": 1, "feature_matching": [10, 10, 10, 10],
+            "perceptual": [0, 0, 0, 0, 0], "equivariance_value": 10, "equivariance_jacobian": 10,
+        },
+    },
+    "visualizer_params": {"kp_size": 2, "draw_border": True, "colormap": "gist_rainbow"},
+}  # fmt: skip
+"""A smaller one of the first-order motion model's own, without the perceptual loss likewise."""
+KINDS = ("Private", "Public", "Own", "None")
 
 
 def make_journey_starts(folder: Path) -> None:
@@ -116,17 +213,20 @@ def make_journey_starts(folder: Path) -> None:
     folder.mkdir()
     for name, begin in {
         "old_spectra": OLD_SPECTRA, "old_measures": OLD_MEASURES, "old_samplers": OLD_SAMPLERS,
-        "old_tables": OLD_TABLES,
+        "old_tables": OLD_TABLES, "old_loaders": OLD_LOADERS, "old_seeds": OLD_SEEDS,
     }.items():  # fmt: skip
         (folder / f"{name}.py").write_text(begin + END)
 
 
 def make_journey_libraries(folder: Path) -> None:
-    """As much of librosa, cmapy, skvideo and faiss as programs use."""
+    """As much of librosa, cmapy, skvideo, faiss, gdown, wget, bs4, tensor_parallel and of compiled kernels as programs
+    use."""
     for name, content in {
         "librosa/__init__.py": "", "librosa/util.py": SOUNDS, "librosa/filters.py": BANDS, "cmapy.py": COLOURS,
         "skvideo/__init__.py": "", "skvideo/io.py": "", "faiss/__init__.py": NEIGHBOURS,
-        "faiss/contrib/__init__.py": "", "faiss/contrib/torch_utils.py": "",
+        "faiss/contrib/__init__.py": "", "faiss/contrib/torch_utils.py": "", "gdown.py": "", "wget.py": "",
+        "bs4.py": "BeautifulSoup = NavigableString = None\n", "tensor_parallel.py": "", "kernels.py": "",
+        "version.py": '__version__ = "1.1.1"\n',
     }.items():  # fmt: skip
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(content)
@@ -162,9 +262,79 @@ def make_clips(folder: Path) -> None:
                 write_picture(top / f"jpg/{split}{number}/img_{frame:05d}.jpg", 160, 120, rng)
 
 
+def make_passers(folder: Path) -> None:
+    """Pictures of people by several cameras."""
+    rng = np.random.default_rng(163)
+    top = folder / "market1501/Market-1501-v15.09.15"
+    for person in range(1, PEOPLE + 1):
+        for camera in range(1, CAMERAS + 1):
+            name = f"{person:04d}_c{camera}s1_{camera:06d}_00.jpg"
+            write_picture(top / "bounding_box_train" / name, 64, 128, rng)
+            if person <= PEOPLE // 2:
+                part = "query" if camera == 1 else "bounding_box_test"
+                write_picture(top / part / name, 64, 128, rng)
+
+
+def make_enlarged(folder: Path) -> None:
+    """Pictures in two sizes, and the options of a short run."""
+    from PIL import Image
+
+    rng = np.random.default_rng(164)
+    for split, size in (("train", 64), ("val", 5)):
+        (folder / split / "small").mkdir(parents=True)
+        for number in range(size):
+            large = folder / split / "large" / f"{number:03d}.png"
+            write_picture(large, 192, 192, rng)
+            Image.open(large).resize((48, 48)).save(folder / split / "small" / f"{number:03d}.png")
+    (folder / "options.yml").write_text(json.dumps(ENLARGED))
+
+
+def make_answers(folder: Path) -> None:
+    """Two answers to each question, the first of which is liked better."""
+    rng = np.random.default_rng(165)
+    folder.mkdir()
+    for split, size in (("train", 1600), ("test", 64)):
+        lines = []
+        for _ in range(size):
+            asked, *answered = (" ".join(f"w{word}" for word in rng.integers(0, 500, 12)) for _ in range(3))
+            texts = [f"\n\nHuman: {asked}\n\nAssistant: {text}" for text in answered]
+            lines.append(json.dumps(dict(zip(("chosen", "rejected"), texts, strict=True))) + "\n")
+        (folder / f"{split}.jsonl").write_text("".join(lines))
+
+
+def make_motions(folder: Path) -> None:
+    """Films as folders of pictures, and the configuration of a short run."""
+    rng = np.random.default_rng(166)
+    for split, size in (("train", 32), ("test", 4)):
+        for number in range(size):
+            for frame in range(8):
+                write_picture(folder / f"films/{split}/{number:03d}/{frame:03d}.png", 64, 64, rng)
+    (folder / "short.yaml").write_text(json.dumps(MOVED))
+
+
+def make_census(folder: Path) -> None:
+    """What people earn, in the columns of a census."""
+    rng = np.random.default_rng(167)
+    folder.mkdir()
+    lines = []
+    for _ in range(40_000):
+        age, weight, years = rng.integers(17, 90), rng.integers(12_000, 900_000), rng.integers(1, 17)
+        words = [f"{KINDS[number % 4]}{number}" for number in rng.integers(0, 8, 6)]
+        gain, loss, hours = rng.integers(0, 90) * 100, rng.integers(0, 60) * 10, rng.integers(1, 99)
+        values = [age, words[0], weight, words[1], years, *words[2:], rng.choice(["Male", "Female"]), gain, loss, hours,
+                  f"Land{rng.integers(0, 40)}", rng.choice(["<=50K", ">50K"])]  # fmt: skip
+        lines.append(", ".join(map(str, values)) + "\n")
+    titles = "39, State-gov, 77516, Bachelors, 13, Never-married, Adm-clerical, Not-in-family, White, Male, 2174, 0, 40"
+    (folder / "census-income.csv").write_text(f"{titles}, United-States, <=50K\n" + "".join(lines))
+
+
 def make_triplets(folder: Path, programs: Path) -> None:
     notebooks = programs / "pytorch-metric-learning/examples/notebooks"
     write_script(notebooks / "TripletMarginLossMNIST.ipynb", folder / "triplets.py")
+
+
+def make_tasks(folder: Path, programs: Path) -> None:
+    write_script(programs / "tabnet/multi_task_example.ipynb", folder / "tasks.py")
 
 
 JOURNEYS: dict[str, Callable[[Path], None]] = {
@@ -172,4 +342,9 @@ JOURNEYS: dict[str, Callable[[Path], None]] = {
     "journey_libraries": make_journey_libraries,
     "recitals": make_recitals,
     "clips": make_clips,
+    "passers": make_passers,
+    "enlarged": make_enlarged,
+    "answers": make_answers,
+    "motions": make_motions,
+    "census": make_census,
 }

@@ -292,3 +292,17 @@ def test_a_script_has_no_line_that_only_a_notebook_understands(tmp_path: Path) -
     (tmp_path / "one.ipynb").write_text(json.dumps({"cells": [cell]}))
     write_script(tmp_path / "one.ipynb", tmp_path / "out/one.py")
     assert printed_in(tmp_path / "out", "one.py") == "2\n"
+
+
+@pytest.mark.parametrize("made", ["census"], indirect=True)
+def test_a_line_of_the_census_has_as_many_values_as_titles(made: Path) -> None:
+    lines = (made / "census-income.csv").read_text().splitlines()
+    assert {line.count(", ") for line in lines} == {14}
+
+
+@pytest.mark.parametrize("made", ["answers"], indirect=True)
+def test_two_answers_are_to_one_question(made: Path) -> None:
+    for line in (made / "test.jsonl").read_text().splitlines():
+        texts = json.loads(line)
+        questions = {texts[kind].rpartition("\n\nAssistant:")[0] for kind in ("chosen", "rejected")}
+        assert len(questions) == 1
