@@ -22,7 +22,7 @@ from benchmarks.public.classics import CLASSICS
 from benchmarks.public.documents import DOCUMENTS
 from benchmarks.public.formats import FORMATS, make_scene
 from benchmarks.public.graphs import GRAPHS
-from benchmarks.public.journeys import JOURNEYS, make_tasks, make_triplets
+from benchmarks.public.journeys import JOURNEYS, make_rounds, make_tasks, make_triplets
 from benchmarks.public.models import (
     make_checkpoint,
     make_crnn,
@@ -346,6 +346,7 @@ FROM_PROGRAMS: dict[str, Callable[[Path, Path], None]] = {
     "designer": make_designer,
     "exported": make_exported,
     "gpt2_weights": make_gpt2_weights,
+    "rounds": make_rounds,
     "sam": make_sam,
     "scene": make_scene,
     "stylist": make_stylist,

@@ -337,6 +337,11 @@ def make_tasks(folder: Path, programs: Path) -> None:
     write_script(programs / "tabnet/multi_task_example.ipynb", folder / "tasks.py")
 
 
+def make_rounds(folder: Path, programs: Path) -> None:
+    notebooks = programs / "botorch/tutorials/closed_loop_botorch_only"
+    write_script(notebooks / "closed_loop_botorch_only.ipynb", folder / "rounds.py")
+
+
 JOURNEYS: dict[str, Callable[[Path], None]] = {
     "journey_starts": make_journey_starts,
     "journey_libraries": make_journey_libraries,
