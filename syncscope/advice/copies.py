@@ -268,6 +268,17 @@ MADE_ON_DEVICE = Advice(
     after="x = torch.zeros(64, 128, device='cuda')",
 )
 
+FIXED = "fixed"
+"""Stands for a tensor of values that the text of the call holds."""
+
+MADE_ONCE = Advice(
+    FIXED,
+    "Its values stand in the code and never change: make it once, outside of the loop or as a buffer of the module "
+    "(register_buffer), which moves with the model. A single value is best a number of Python, which is no copy.",
+    before="scale = torch.tensor([0.5]).to(x.device)   # in forward",
+    after="self.register_buffer('scale', torch.tensor([0.5]))   # in __init__",
+)
+
 DRAWN = "drawn"
 """Stands for a new tensor of random numbers."""
 

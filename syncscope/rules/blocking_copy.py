@@ -15,6 +15,7 @@ from syncscope.advice import (
     LAST_TO_HOST,
     LOADED,
     MADE_ON_DEVICE,
+    MADE_ONCE,
     MOVED_WEIGHTS,
     PINNED_BEFORE,
     SAVED,
@@ -76,6 +77,7 @@ class BlockingCopy(WaitRule):
         VALUES_TO_HOST,
         DRAWN_ON_DEVICE,
         MADE_ON_DEVICE,
+        MADE_ONCE,
         *COPIES,
         COPY_TO_HOST,
         Advice(

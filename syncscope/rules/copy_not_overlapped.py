@@ -4,7 +4,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from syncscope.advice import DRAWN, DRAWN_ON_DEVICE, LAST_TO_HOST, MADE_ANEW, MADE_ON_DEVICE, Advice
+from syncscope.advice import DRAWN, DRAWN_ON_DEVICE, LAST_TO_HOST, MADE_ANEW, MADE_ON_DEVICE, MADE_ONCE, Advice
 from syncscope.rules.base.ends import LAST, is_result
 from syncscope.rules.base.groups import Group
 from syncscope.rules.base.occurrences import between_host_and_device, of_copies
@@ -75,6 +75,7 @@ class CopyNotOverlapped(RankRule):
         LAST_TO_HOST,
         DRAWN_ON_DEVICE,
         MADE_ON_DEVICE,
+        MADE_ONCE,
         Advice(
             f"{PAGEABLE} DtoH",
             "Copy into pinned memory (.to('cpu', non_blocking=True), or a buffer pinned once) on a stream of its own, "

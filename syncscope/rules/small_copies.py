@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from syncscope.advice import DRAWN_ON_DEVICE, INDEXED, MADE_ON_DEVICE, STACK, TO_HOST_IN_BACKWARD, Advice
+from syncscope.advice import DRAWN_ON_DEVICE, INDEXED, MADE_ON_DEVICE, MADE_ONCE, STACK, TO_HOST_IN_BACKWARD, Advice
 from syncscope.rules.base.groups import MANY, Group
 from syncscope.rules.base.occurrences import between_host_and_device, of_copies
 from syncscope.rules.base.question import Intervention
@@ -44,6 +44,7 @@ class SmallCopies(RankRule):
         *INDEXED,
         DRAWN_ON_DEVICE,
         MADE_ON_DEVICE,
+        MADE_ONCE,
         Advice(
             "DtoH",
             "Gather them on the device (torch.stack, torch.cat), copy the result once with non_blocking=True, and "

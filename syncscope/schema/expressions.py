@@ -263,6 +263,26 @@ def moves_new_tensor(expression: str | None) -> bool:
     return moved is not None and _is_new(_made_before(moved))
 
 
+def moves_fixed_values(expression: str | None) -> bool:
+    """Whether an expression makes a tensor of values that its text holds, and moves it at once:
+    ``torch.FloatTensor([0.5]).to(device)``."""
+    moved = _called_on(parse_expression(expression), frozenset({"to", "cuda"}))
+    made = _made_before(moved) if moved is not None else None
+    if not isinstance(made, ast.Call) or not made.args:
+        return False
+    name, values = _dotted_name(made.func), made.args[0]
+    if name == "torch.Tensor" or _OLD_CONSTRUCTOR.fullmatch(name):  # of a number: so many elements
+        return isinstance(values, (ast.List, ast.Tuple)) and _is_written_out(values)
+    return name in ("torch.tensor", "torch.as_tensor") and _is_written_out(values)
+
+
+def _is_written_out(tree: ast.expr) -> bool:
+    """Whether an expression is a number, or a list of some."""
+    if isinstance(tree, (ast.List, ast.Tuple)):
+        return all(map(_is_written_out, tree.elts))
+    return _is_fixed(tree)
+
+
 def draws_numbers(expression: str | None) -> bool:
     """Whether a part of an expression draws random numbers: ``torch.randn(4).to(device)``."""
     tree = parse_expression(expression)

@@ -325,6 +325,7 @@ def test_a_tensor_made_on_the_host_is_made_on_the_device_once_or_from_pinned_mem
     ("expression", "part"),
     [
         ("torch.randn(4, 1024).to(device)", "Make it on the device, which needs no copy"),
+        ("torch.FloatTensor([0.5]).to(x.device)", "Its values stand in the code and never change: make it once"),
         ("cache[rows]", "Keep the index (and a value) on the device"),
     ],
 )
@@ -333,8 +334,9 @@ def test_a_new_tensor_that_is_moved_and_an_index_of_the_host_are_told_by_the_exp
     for number in range(8):
         waiting(builder, 10 + 100 * number, "aten::to", "aten::copy_", copy="HtoD", memory="pageable", size=1024)
         builder.warning(75 + 100 * number, line(9, expression))
-    fixes = {finding.rule: finding.fix for finding in findings(builder, "SYN101", "CPY201")}
+    fixes = {finding.rule: finding.fix for finding in findings(builder, "SYN101", "CPY201", "CPY203")}
     assert fixes["SYN101"].startswith(part)
+    assert fixes["CPY203"].startswith(part)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from syncscope.schema.expressions import (
     add_argument,
     called_name,
     makes_tensor_on_host,
+    moves_fixed_values,
     moves_made_before,
     moves_new_tensor,
     ops_of_expression,
@@ -58,6 +59,24 @@ def test_an_expression_says_what_it_calls(expression: str | None, name: str) -> 
 )
 def test_an_expression_says_whether_it_moves_what_it_makes(expression: str | None, anew: bool) -> None:
     assert moves_new_tensor(expression) is anew
+
+
+@pytest.mark.parametrize(
+    ("expression", "fixed"),
+    [
+        ("torch.FloatTensor([0.5]).to(x.device)", True),
+        ("torch.tensor(0.5).cuda()", True),
+        ("torch.Tensor([[1, -2], [3, 4]]).view(4).to(device)", True),
+        ("torch.FloatTensor(4).to(device)", False),
+        ("torch.Tensor(4).to(device)", False),
+        ("torch.tensor([0.5, rate]).to(device)", False),
+        ("torch.tensor(0.5, device=device)", False),
+        ("x.to(device)", False),
+        (None, False),
+    ],
+)
+def test_an_expression_says_whether_it_moves_values_that_stand_in_it(expression: str | None, fixed: bool) -> None:
+    assert moves_fixed_values(expression) is fixed
 
 
 @pytest.mark.parametrize("expression", ["torch.isfinite(x).all()", "mask.any()", "torch.isnan(loss)", "a.eq(b)"])

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import msgspec
 import numpy as np
 
-from syncscope.advice import CHOICE, DRAWN, GIVEN, MADE_ANEW, NO_LOSS, TRUTH, Advice, Example, choose
+from syncscope.advice import CHOICE, DRAWN, FIXED, GIVEN, MADE_ANEW, NO_LOSS, TRUTH, Advice, Example, choose
 from syncscope.rules.base.groups import SAVING_NULL_WHY, Group, groups
 from syncscope.rules.base.occurrences import Occurrences
 from syncscope.rules.base.once import ONCE
@@ -19,6 +19,7 @@ from syncscope.schema.expressions import (
     add_argument,
     called_name,
     draws_numbers,
+    moves_fixed_values,
     moves_new_tensor,
     reads_choice,
     reads_truth,
@@ -271,6 +272,8 @@ def name_place(place: Place) -> Iterator[str]:
         yield MADE_ANEW
         if draws_numbers(shown):
             yield DRAWN
+    if moves_fixed_values(shown):
+        yield FIXED
     if takes_given_values(shown):
         yield GIVEN
     if reads_choice(shown):
