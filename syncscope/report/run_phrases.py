@@ -258,7 +258,7 @@ def describe_source(finding: Finding) -> list[str]:
 
 def _often(finding: Finding, phase: Phase | None, run: Run | None, brief: bool) -> str:
     number, rate = finding.occurrences, finding.run_per_step
-    low, high = finding.run_per_step_low, finding.run_per_step_high
+    low, high, having = finding.run_per_step_low, finding.run_per_step_high, finding.run_steps_with
     one_in = phase.one_in if phase is not None else 1.0
     told = rate is not None and low is not None and low < rate  # of the time in which counting paused, too
     hedge = "" if one_in <= 1 else "about " if told else "at least "
@@ -271,6 +271,8 @@ def _often(finding: Finding, phase: Phase | None, run: Run | None, brief: bool) 
     in_few = _in_few_steps(finding, phase)
     if one_in > 1 and in_few is not None:
         return hedge + in_few
+    if one_in > 1 and phase is not None and having is not None and 0 < having < FEW and low == 0:
+        return f"in {having} of {count(phase.counted_steps, 'counted step')}"  # too few for a rate
     if one_in > 1:
         return _sampled_briefly(rate, low, high) if brief else _sampled(rate, low, high, one_in)
     steps = phase.steps if phase is not None else None

@@ -211,6 +211,15 @@ def test_what_comes_together_in_few_steps_is_told_by_these() -> None:
     assert often(seldom) == "every 42 steps (10 in 412)"
 
 
+def test_what_was_met_in_too_few_of_the_drawn_steps_for_a_rate_is_told_by_these() -> None:
+    met = rate(READ, 0.05, 21, run_steps=(0, 201), run_steps_with=3, run_per_step_low=0.0, run_per_step_high=0.15)
+    assert often(met, one_in=8.0) == "in 3 of 51 counted steps"
+    more = msgspec.structs.replace(met, run_steps_with=4)
+    assert often(more, one_in=8.0) == "about 0.05 a step (0–0.15; counted in one of 8 steps)"
+    sure = msgspec.structs.replace(met, run_per_step_low=0.02)
+    assert often(sure, one_in=8.0).startswith("about every 20 steps")
+
+
 def test_a_run_that_is_not_whole_says_so() -> None:
     assert describe_caveats(run()) == []
     (killed,) = describe_caveats(run(complete=False))
