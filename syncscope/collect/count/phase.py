@@ -6,7 +6,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Protocol
 
-from syncscope.schema.counting import PhaseKind
+from syncscope.schema.counting import CountedSource, PhaseKind
 
 
 class Phase(Protocol):
@@ -23,6 +23,10 @@ class Phase(Protocol):
     @property
     def times(self) -> int:
         """How often its loop began."""
+
+    @property
+    def source(self) -> CountedSource:
+        """What counts as its step: a call of a module is told when it begins."""
 
 
 class Tracker(Protocol):
@@ -61,6 +65,7 @@ class Nowhere:
     number = 0
     kind: PhaseKind = "other"
     steps = times = 0
+    source: CountedSource = "none"
     followed_ns = 0.0
     unheard = 0
 

@@ -219,15 +219,18 @@ class PhaseTally(Weights):
     @property
     def lacking(self) -> int:
         """1 where the last step, which has no end, is among the phase's steps and was not counted, else 0."""
-        if not self.told_at_begin or self.counted_steps < 2 or 2 * self.block_counted_ns >= self.block_ns:
+        # What follows the loop is a block of its own.
+        counted = 2 * self.block_counted_ns >= self.block_ns if self.tail is None else self.tail
+        if not self.told_at_begin or self.counted_steps < 2 or counted:
             return 0
         usual = self.time_ns / (self.phase.steps + 1)
         ended = self.phase.steps - self.block_first
         before_ns = self._before_ns - (self._at_first - 1) * usual
         left_out = self.phase.steps - self.first > self.counted_steps
-        if left_out and self._at_first and before_ns < HARDLY_BEGUN * usual:
+        begun = (self.phase.source == "module" and not self.first) or before_ns < HARDLY_BEGUN * usual
+        if left_out and self._at_first and begun:
             return 1  # a counted one is but the moment before the first step, also where two were told at once
-        return int(self.block_ns - ended * usual >= usual / 2)
+        return int(self.tail is None and self.block_ns - ended * usual >= usual / 2)
 
     def choose_weight(self) -> None:
         """A block of steps begins."""

@@ -18,7 +18,7 @@ from syncscope.collect.paths import Paths
 from syncscope.collect.sites.stacks import Stacks
 from syncscope.collect.sites.sync_debug import MESSAGE, sync_debug_mode
 from syncscope.collect.sites.threads import Threads
-from syncscope.schema.counting import CountedWait, PhaseKind
+from syncscope.schema.counting import CountedSource, CountedWait, PhaseKind
 
 MS = 1_000_000
 
@@ -33,6 +33,7 @@ class Phase:
     kind: PhaseKind = "train"
     steps: int = 0
     times: int = 0
+    source: CountedSource = "none"
 
 
 class Tracker:

@@ -23,7 +23,7 @@ from syncscope.collect.paths import Paths
 from syncscope.collect.sites.stacks import Stacks
 from syncscope.collect.sites.sync_debug import MESSAGE
 from syncscope.collect.sites.threads import Threads
-from syncscope.schema.counting import CountedWait, PhaseKind
+from syncscope.schema.counting import CountedSource, CountedWait, PhaseKind
 
 torch = pytest.importorskip("torch", reason="counts the waits of PyTorch programs")
 pytestmark = [
@@ -38,6 +38,7 @@ class Loop:
     kind: PhaseKind = "train"
     steps: int = 0
     times: int = 1
+    source: CountedSource = "optimizer"
     followed_ns: float = 0.0
     unheard: int = 0
 

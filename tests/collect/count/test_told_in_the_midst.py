@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import random
+
+import pytest
+
 from syncscope.collect.count.spending import steps_until
-from tests.collect.count.program import MS, Phase, running
+from tests.collect.count.program import MS, PRICES, Phase, only, running, wait
 
 
 def test_a_pause_is_not_hundreds_of_steps_because_the_first_was_short() -> None:
@@ -16,3 +20,25 @@ def test_a_pause_is_not_hundreds_of_steps_because_the_first_was_short() -> None:
         for _ in range(400):
             run.step(MS // 10)
         assert steps_until(state, 1e9) > 400
+
+
+def test_the_moment_before_a_slow_first_step_is_none_of_the_counted_ones() -> None:
+    """Two steps are told at once when the second call begins. The last one of each stay ends with the loop."""
+    prices = PRICES.times(300)  # an evaluation that is too dear to be counted whole
+    with running(random.Random(3).random, prices) as run:
+        evaluate, between = Phase(1, "evaluate", source="module"), Phase(2, "epoch end")
+        for stay in range(6):
+            run.enter(evaluate)
+            for call in range(8):
+                evaluate.steps += call == 1 and not stay
+                if call or stay:
+                    run.step()
+                for _ in range(6):
+                    run.now += (20 if call or stay else 60) * MS
+                    wait()
+            run.end_loop()
+            run.enter(between)
+            run.now += 50 * MS
+        state = run.counter.tally.of(evaluate)
+        assert 1 < state.counted_steps < evaluate.steps == 6 * 8
+        assert only(run).estimate == pytest.approx(6 * 8 * 6, rel=0.01)
