@@ -121,6 +121,7 @@ class Counter(Books):
         state = self.tally.phases.get(phase.number) or self.tally.of(phase)
         left = state.sampling.left - (phase.steps - state.since)
         until_last = state.stays.until_last(phase.steps)
+        until_left_once = state.until_left_once
         begins = phase.times != state.times
         if until_last == 0:
             alone = state.stays.span(phase.steps)
@@ -129,11 +130,10 @@ class Counter(Books):
         if (left <= 0 or alone) and not self._suspended:
             self._next_block(state, alone)
             left = state.sampling.left
-        elif begins or state.until_left_once == 0:
+        elif begins or until_left_once == 0:
             self._watch_end()
         state.times = phase.times
-        until_left_once = max(state.until_left_once, 0)
-        return max(min(left, until_last or left, until_left_once or left) - 1, 0)
+        return max(min(left, until_last or left, until_left_once if until_left_once > 0 else left) - 1, 0)
 
     def changed(self, before: Phase, after: Phase) -> None:
         """The program left ``before`` and is in ``after`` now."""

@@ -10,16 +10,16 @@ from types import FrameType, ModuleType
 from typing import Any
 
 from syncscope.collect.imports import ImportWatch
-from syncscope.collect.patching import Patches
 from syncscope.collect.phases.thread import FollowedThread
 from syncscope.collect.phases.tracker import PhaseTracker
+from syncscope.collect.phases.watched_calls import WatchedCalls
 
 SAVING = ("save_file", "_flatten_as_ptr", "_flatten")
 """Functions of ``safetensors.torch`` that save, and those in which they copy from the device: others import
 ``save_file`` by name before anything is watched."""
 
 
-class CheckpointCalls:
+class CheckpointCalls(WatchedCalls):
     """Tells ``tracker`` of each ``torch.save``, ``torch.load`` and save of safetensors on the thread that is followed.
 
     A load by a dataset, while the loader ``is_loading``, or of what the training begins with, is no checkpoint of the
@@ -33,19 +33,14 @@ class CheckpointCalls:
         failed: Callable[[Exception], object],
         is_loading: Callable[[], bool],
     ) -> None:
-        self._tracker = tracker
-        self._followed = followed
-        self._failed = failed
+        super().__init__(tracker, followed, failed)
         self._is_loading = is_loading
-        self._watching = False
         self._inside = False
         """One is under way."""
-        self._patches = Patches()
         self._imports = ImportWatch((), self._imported)
 
     def open(self, torch: Any) -> None:
-        self._watching = True
-        self._patches = Patches(torch)
+        super().open(torch)
         for module in (torch, torch.serialization):
             self._patches.replace(module, "save", self._make)
             self._patches.replace(module, "load", functools.partial(self._make, loads=True))
@@ -53,14 +48,8 @@ class CheckpointCalls:
         self._imports.open()
 
     def close(self) -> None:
-        """Does nothing the second time."""
-        self.forget()
         self._imports.close()
-        self._patches.restore()
-
-    def forget(self) -> None:
-        """Stop telling the tracker, in a forked child for instance."""
-        self._watching = False
+        super().close()
 
     def _imported(self, module: ModuleType) -> None:
         for name in SAVING:

@@ -8,40 +8,22 @@ from collections.abc import Callable
 from typing import Any
 
 from syncscope.collect.features import find
-from syncscope.collect.patching import Patches, tracing
+from syncscope.collect.patching import tracing
 from syncscope.collect.phases.choice import PATIENCE
-from syncscope.collect.phases.thread import FollowedThread
-from syncscope.collect.phases.tracker import PhaseTracker
+from syncscope.collect.phases.watched_calls import WatchedCalls
 
 
-class ClosureCalls:
+class ClosureCalls(WatchedCalls):
     """Tells ``tracker`` of each evaluation on the thread that is followed. An optimiser that makes ``PATIENCE``
     iterations at most in a step has steps enough of its own.
     """
 
-    def __init__(self, tracker: PhaseTracker, followed: FollowedThread, failed: Callable[[Exception], object]) -> None:
-        self._tracker = tracker
-        self._followed = followed
-        self._failed = failed
-        self._watching = False
-        self._patches = Patches()
-
     def open(self, torch: Any) -> None:
-        self._watching = True
-        self._patches = Patches(torch)
+        super().open(torch)
         optimizer = find(torch, "optim.LBFGS")
         if optimizer is not None:  # it gathers all gradients right after each evaluation
             traced = tracing(torch)
             self._patches.replace(optimizer, "_gather_flat_grad", lambda original: self._make(original, traced))
-
-    def close(self) -> None:
-        """Does nothing the second time."""
-        self.forget()
-        self._patches.restore()
-
-    def forget(self) -> None:
-        """Stop telling the tracker, in a forked child for instance."""
-        self._watching = False
 
     def _make(self, original: Any, traced: Callable[[], bool]) -> Any:
         def gather(optimizer: Any) -> Any:

@@ -9,14 +9,14 @@ from types import FrameType, ModuleType
 from typing import Any
 
 from syncscope.collect.imports import ImportWatch
-from syncscope.collect.patching import Patches
 from syncscope.collect.phases.thread import FollowedThread
 from syncscope.collect.phases.tracker import PhaseTracker
+from syncscope.collect.phases.watched_calls import WatchedCalls
 
 GRAPHS = "torch._inductor.output_code"
 
 
-class CompiledCalls:
+class CompiledCalls(WatchedCalls):
     """Tells ``tracker`` of each run of a graph that Inductor compiled, outside of modules' calls, without gradients and
     on the thread that is followed, as of a call of a module that is not in training.
 
@@ -28,30 +28,20 @@ class CompiledCalls:
         self, tracker: PhaseTracker, followed: FollowedThread, failed: Callable[[Exception], object],
         optimizers_made: Callable[[], bool],
     ) -> None:  # fmt: skip
-        self._tracker = tracker
-        self._followed = followed
-        self._failed = failed
+        super().__init__(tracker, followed, failed)
         self._optimizers_made = optimizers_made
-        self._watching = False
         self._torch: Any = None
-        self._patches = Patches()
         self._imports = ImportWatch((), lambda _: None)
 
     def open(self, torch: Any) -> None:
-        self._watching, self._torch = True, torch
-        self._patches = Patches(torch)
+        super().open(torch)
+        self._torch = torch
         self._imports = ImportWatch(GRAPHS, self._imported)
         self._imports.open()
 
     def close(self) -> None:
-        """Does nothing the second time."""
-        self.forget()
         self._imports.close()
-        self._patches.restore()
-
-    def forget(self) -> None:
-        """Stop telling the tracker, in a forked child for instance."""
-        self._watching = False
+        super().close()
 
     def _imported(self, module: ModuleType) -> None:
         graph = getattr(module, "CompiledFxGraph", None)

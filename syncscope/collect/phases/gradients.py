@@ -8,13 +8,13 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-from syncscope.collect.patching import Patches
 from syncscope.collect.phases.choice import Event
 from syncscope.collect.phases.thread import FollowedThread
 from syncscope.collect.phases.tracker import PhaseTracker
+from syncscope.collect.phases.watched_calls import WatchedCalls
 
 
-class GradientCalls:
+class GradientCalls(WatchedCalls):
     """Tells ``tracker`` of each call of ``backward`` and ``torch.autograd.grad`` on the thread that is followed.
 
     It leaves PyTorch alone once steps are told by something else, or ``optimizers_made`` says that they will be.
@@ -24,27 +24,13 @@ class GradientCalls:
         self, tracker: PhaseTracker, followed: FollowedThread, failed: Callable[[Exception], object],
         optimizers_made: Callable[[], bool],
     ) -> None:  # fmt: skip
-        self._tracker = tracker
-        self._followed = followed
-        self._failed = failed
+        super().__init__(tracker, followed, failed)
         self._optimizers_made = optimizers_made
-        self._watching = False
         self._busy = False
-        self._patches = Patches()
 
     def open(self, torch: Any) -> None:
-        self._watching = True
-        self._patches = Patches(torch)
+        super().open(torch)
         self._patches.replace(torch.autograd, "_engine_run_backward", self._make)
-
-    def close(self) -> None:
-        """Does nothing the second time."""
-        self.forget()
-        self._patches.restore()
-
-    def forget(self) -> None:
-        """Stop telling the tracker, in a forked child for instance."""
-        self._watching = False
 
     def _make(self, original: Any) -> Any:
         followed, thread = self._followed, threading.get_ident
