@@ -258,38 +258,6 @@ UNPINNED = Advice(
     """,
 )
 
-MADE_ANEW = "made-anew"
-"""Stands for a tensor that is made on the host and moved at once."""
-
-MADE_ON_DEVICE = Advice(
-    MADE_ANEW,
-    "Make it on the device, which needs no copy: pass device= where it is made.",
-    before="x = torch.zeros(64, 128).to('cuda')",
-    after="x = torch.zeros(64, 128, device='cuda')",
-)
-
-FIXED = "fixed"
-"""Stands for a tensor of values that the text of the call holds."""
-
-MADE_ONCE = Advice(
-    FIXED,
-    "Its values stand in the code and never change: make it once, outside of the loop or as a buffer of the module "
-    "(register_buffer), which moves with the model. A single value is best a number of Python, which is no copy.",
-    before="scale = torch.tensor([0.5]).to(x.device)   # in forward",
-    after="self.register_buffer('scale', torch.tensor([0.5]))   # in __init__",
-)
-
-DRAWN = "drawn"
-"""Stands for a new tensor of random numbers."""
-
-DRAWN_ON_DEVICE = Advice(
-    f"{MADE_ANEW} {DRAWN}",
-    "Make it on the device, which needs no copy: pass device= where it is made; a distribution draws on the device of "
-    "its parameters. A seed gives other random numbers there than on the host.",
-    before="x = torch.randn(64, 128).to('cuda')",
-    after="x = torch.randn(64, 128, device='cuda')",
-)
-
 WEIGHTS = "weights"
 """Stands for copies of a model's weights."""
 

@@ -6,6 +6,7 @@ A rule's ``advice`` is a sequence of these sections and of its own entries, and 
 from __future__ import annotations
 
 from syncscope.advice.entry import Advice, Section
+from syncscope.advice.new_tensors import NEW_TENSORS
 
 # Ops that go by several names.
 UNIQUE = "|".join(
@@ -318,34 +319,5 @@ SPARSE: Section = (
     ),
 )
 """Sparse tensors."""
-
-MAKES_TENSOR = "tensor()|as_tensor()|asarray()|new_tensor()|aten::lift_fresh"
-
-GIVEN = "given"
-"""Stands for a new tensor of values that the text of the call does not hold, so that they may change."""
-
-NEW_TENSORS: Section = (
-    Advice(
-        f"{MAKES_TENSOR} one-value",
-        "Make it on the device (torch.full, torch.arange with device=), or once outside the loop.",
-        before="scale = torch.tensor(0.5, device='cuda')",
-        after="scale = torch.full((), 0.5, device='cuda')",
-    ),
-    Advice(
-        f"{MAKES_TENSOR} {GIVEN}",
-        "Copy values that change from pinned memory: torch.tensor(values, pin_memory=True).to(device, "
-        "non_blocking=True); make what stays the same once outside the loop.",
-        before="lengths = torch.tensor(lengths, device='cuda')",
-        after="lengths = torch.tensor(lengths, pin_memory=True).to('cuda', non_blocking=True)",
-    ),
-    Advice(
-        MAKES_TENSOR,
-        "Make it once outside the loop, or on the device where it follows a rule (torch.arange with device=); values "
-        "that change go through pinned memory: torch.tensor(values, pin_memory=True).to(device, non_blocking=True).",
-        before="lengths = torch.tensor(lengths, device='cuda')",
-        after="lengths = torch.tensor(lengths, pin_memory=True).to('cuda', non_blocking=True)",
-    ),
-)
-"""Tensors made on the host and copied to the device."""
 
 BY_OP: Section = (*PYTORCH_CODE, *SHAPES, *READS, *SPARSE, *NEW_TENSORS)
