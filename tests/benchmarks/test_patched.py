@@ -17,7 +17,7 @@ from benchmarks.public.table import PROGRAMS, Program
 from benchmarks.savings import whole
 from benchmarks.savings.catalogue import Named, Pair, pairs
 from benchmarks.savings.patched import MORE, PATCHED, PATCHES, Patched, apply
-from benchmarks.savings.record import one_size_first
+from benchmarks.savings.record import as_named, one_size_first
 from benchmarks.savings.scores import RECORDINGS, Measured, Predicted, Row, summarise
 from syncscope.trace import load
 
@@ -179,6 +179,13 @@ def test_every_program_comes_once_before_any_comes_twice() -> None:
     programs = set(order)
     assert set(order[: len(programs)]) == programs
     assert len(order) == len(wanted)
+
+
+def test_what_is_named_comes_in_the_order_of_the_names() -> None:
+    only = ["loader_audio", "graph_solver.wide", "graph_solver.small", "graph_solver"]
+    wanted = [(pair, "windows") for pair in pairs() if pair.program in ("loader_audio", "graph_solver")]
+    order = [pair.name for pair, _ in as_named(wanted, only)]
+    assert order == ["loader_audio.slow", "graph_solver.wide", "graph_solver.small"]
 
 
 class TestSummary:
