@@ -59,6 +59,15 @@ class TestPatches:
         assert apply(patch, tmp_path) == script
         assert script.read_text() == "first\nthird\nfourth\nfifth\nsixth\nseventh\neighth\nmore\nninth\n"
 
+    def test_what_is_linked_into_a_clone_stays_as_it_is(self, tmp_path: Path) -> None:
+        patch, script, data = tmp_path / "a.patch", tmp_path / "loop" / "main.py", tmp_path / "data.py"
+        patch.write_text(PATCH)
+        script.parent.mkdir()
+        data.write_text("first\nsecond\nthird\nfourth\nfifth\nsixth\nseventh\neighth\nninth\n")
+        script.symlink_to(data)
+        apply(patch, tmp_path)
+        assert "second" not in script.read_text() and "second" in data.read_text()
+
     def test_apply_refuses_another_version_of_the_file(self, tmp_path: Path) -> None:
         patch, script = tmp_path / "a.patch", tmp_path / "loop" / "main.py"
         patch.write_text(PATCH)
