@@ -364,8 +364,11 @@ def test_steps_that_are_far_longer_over_the_run_are_told_with_the_line_that_take
     assert tell_longer_steps(phase, 11.0) == "over the run a step takes 27.4 ms, 60 % of it in fit (train.py:79)"
     assert tell_longer_steps(msgspec.structs.replace(phase, looks=4), 11.0) == "over the run a step takes 27.4 ms"
     assert tell_longer_steps(phase, 25.0) is None and tell_longer_steps(None, 11.0) is None
-    even = StepTime(median=27.4, p95=28.0, mean=27.4)
-    assert tell_longer_steps(msgspec.structs.replace(phase, step_ms=even), 11.0) is None
+    even = msgspec.structs.replace(phase, looks=4, step_ms=StepTime(median=27.4, p95=28.0, mean=27.4))
+    assert tell_longer_steps(even, 11.0) == "over the run a step takes 27.4 ms"
+    assert tell_longer_steps(even, 22.0) is None
+    ahead = msgspec.structs.replace(even, waits_per_step=0.1, step_ms=StepTime(median=2.0, p95=161.0, mean=27.4))
+    assert tell_longer_steps(ahead, 11.0) is None
     (line, *_) = phase.lines
     top = msgspec.structs.replace(line, site=Site(file="train.py", line=120, function="<module>"))
     said = tell_longer_steps(msgspec.structs.replace(phase, lines=(top,)), 11.0)
