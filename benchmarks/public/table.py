@@ -1275,9 +1275,9 @@ PROGRAMS = (
             data={"start.py": "tour_starts/few_steps.py", "simple_knn": "tour_starts/simple_knn",
                   "B075X65R3X": "rotations"}),
     Program("moco", "spawned workers, DDP: two encoders and a queue, whose end is read in each step",
-            "facebookresearch/moco", "main_moco.py -a resnet18 --lr 0.03 --batch-size 64 --epochs 8 --workers 8"
+            "facebookresearch/moco", "start.py -a resnet18 --lr 0.03 --batch-size 64 --epochs 8 --workers 8"
             " --moco-k 4096 --mlp --aug-plus --cos --dist-url tcp://127.0.0.1:{port} --multiprocessing-distributed"
-            " --world-size 1 --rank 0 {data}/imagefolder"),
+            " --world-size 1 --rank 0 {data}/imagefolder", data={"start.py": "tour_starts/turned.py"}),
     Program("temporal-graph", "a graph in time, its last messages in a dict: read back by node; two tests an epoch",
             "pyg-team/pytorch_geometric", "tgn.py", folder="examples", data={"data/JODIE/wikipedia/raw": "edits"}),
     Program("yolov7", "detection: targets matched one picture after the other by masks and reads; a test an epoch",

@@ -85,6 +85,20 @@ numpy.int = int
 sys.modules["wandb"] = None
 sys.path.insert(0, ".")
 """
+TURNED = """import sys
+
+import torch
+
+newer = torch.Tensor.t
+torch.Tensor.t = lambda self: newer(self).contiguous()
+
+if __name__ == "__main__":
+    sys.path.insert(0, ".")
+    import main_moco
+
+    main_moco.main()
+"""
+"""What is compared with a turned table was contiguous before PyTorch 1.5, in the processes that are spawned too."""
 NEAREST = """import torch
 
 
@@ -112,6 +126,7 @@ def make_tour_starts(folder: Path) -> None:
         "fourteen_steps": FOURTEEN_STEPS, "few_steps": FEW_STEPS, "no_scores": NO_SCORES, "old_trapezes": OLD_TRAPEZES,
     }.items():  # fmt: skip
         (folder / f"{name}.py").write_text(begin + END)
+    (folder / "turned.py").write_text(TURNED)
     (folder / "simple_knn").mkdir()
     (folder / "simple_knn/__init__.py").write_text("")
     (folder / "simple_knn/_C.py").write_text(NEAREST)
