@@ -1285,10 +1285,10 @@ PROGRAMS = (
             " framed/few.yaml --hyp data/hyp.scratch.tiny.yaml --epochs 4 --batch-size 16 --img-size 320 320"
             " --workers 4 --noautoanchor", environment=WHOLE_FILES,
             data={"start.py": "tour_starts/old_trapezes.py", "framed": "framed"}),
-    Program("flow-matching", "pictures by discrete flows with AMP and an EMA model: samples after each epoch",
+    Program("flow-matching", "pictures by discrete flows with AMP and an EMA model: samples after the second epoch",
             "facebookresearch/flow_matching", "start.py train.py --dataset cifar10 --data_path {data}/cifar_batches"
-            " --batch_size 64 --epochs 2 --eval_frequency 1 --fid_samples 64 --class_drop_prob 1.0 --cfg_scale 0.0"
-            " --discrete_flow_matching --use_ema --sym_func --discrete_fm_steps 64 --num_workers 4",
+            " --batch_size 64 --epochs 2 --eval_frequency 2 --fid_samples 64 --class_drop_prob 1.0 --cfg_scale 0.0"
+            " --discrete_flow_matching --use_ema --sym_func --discrete_fm_steps 100 --num_workers 4",
             folder="examples/image", environment={"PYTHONPATH": "."}, seconds=180,
             data={"examples/image/start.py": "tour_starts/no_scores.py"}),
     Program("litgpt-lora", "Fabric: a part of a model is tuned, two halves a step: validations, texts by a cache",
@@ -1300,6 +1300,11 @@ PROGRAMS = (
                   "checkpoints/own/tiny/model_config.yaml": "tuned/model_config.yaml",
                   "checkpoints/own/tiny/tokenizer.json": "tiny_llama/tokenizer.json",
                   "checkpoints/own/tiny/tokenizer_config.json": "tiny_llama/tokenizer_config.json"}),
+    Program("timm-recipe", "mixed and erased pictures, AMP, two halves a step, an EMA model: tests of both",
+            "huggingface/pytorch-image-models",
+            "train.py {data}/imagefolder --model convnext_atto -b 32 --epochs 12 --warmup-epochs 1 --num-classes 10"
+            " -j 8 --img-size 96 --amp --model-ema --mixup 0.8 --cutmix 1.0 --aa rand-m9-mstd0.5 --reprob 0.25"
+            " --remode pixel --clip-grad 1.0 --grad-accum-steps 2 --smoothing 0.1 --opt adamw --lr 1e-3"),
     Program("ten-steps", "torchrun, 10 steps", "pytorch/examples", "multigpu_torchrun.py 1 1 --batch_size 103",
             folder="distributed/ddp-tutorial-series", launcher=TWO, inside=True, gpus=2),
     Program("torchrun-inside", "syncscope runs torchrun", "pytorch/examples", "multigpu_torchrun.py 3 1 --batch_size 8",
