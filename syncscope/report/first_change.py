@@ -8,7 +8,7 @@ from syncscope.report.finding_phrases import format_location, name_work_ends, sh
 from syncscope.report.impact import Gain, measure_gain
 from syncscope.report.numbers import percent, span
 from syncscope.report.worth_phrases import LOW
-from syncscope.schema.findings import OF_BOUND, PACED, RACES, Finding
+from syncscope.schema.findings import PACED, RACES, Finding
 from syncscope.schema.idle import main_cause
 from syncscope.schema.report import TraceInfo
 
@@ -16,6 +16,8 @@ LEADS: dict[str, str] = {"known": "", "likely": "about "}
 """What comes before a saving, by how it is known. Of one of which only bounds are known, those are told instead."""
 ALONE = "; to see what that saves, record on a device that nobody else uses"
 """What follows a fix of launches whose cost another process on the device hides."""
+HIDDEN = 0.5
+"""Launches of which no more than this share of their idle time can be saved are hidden by others on the device."""
 MOST_SIGNS = 50
 """The most characters of an expression that are shown."""
 
@@ -58,7 +60,7 @@ def describe_change(finding: Finding, info: TraceInfo, *, with_gain: bool) -> Ch
 def is_hidden(finding: Finding) -> bool:
     """Whether it is about launches that take far longer than what can be saved of that beside others on the device."""
     most, idle_ms = finding.saving_high_ms_per_step, finding.idle_ms_per_step
-    return finding.rule == PACED and most is not None and idle_ms is not None and most < OF_BOUND * idle_ms
+    return finding.rule == PACED and most is not None and idle_ms is not None and most < HIDDEN * idle_ms
 
 
 def describe_gain(gain: Gain) -> str:

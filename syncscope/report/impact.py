@@ -9,7 +9,7 @@ import msgspec
 from syncscope.report.numbers import between, milliseconds, percent
 from syncscope.report.runs import main_phase
 from syncscope.report.worth_phrases import LOW, find_step_ms, find_step_of_run, is_firm, range_of_run
-from syncscope.schema.findings import NOTHING, OF_BOUND, RACES, Finding
+from syncscope.schema.findings import NOTHING, RACES, Finding
 from syncscope.schema.report import Report, TraceInfo
 
 Level = Literal["wrong", "high", "medium", "low", "unknown"]
@@ -17,6 +17,8 @@ Level = Literal["wrong", "high", "medium", "low", "unknown"]
 ``unknown``: also of what only asks for another recording, whatever it may save at most."""
 
 HIGH = 0.1
+MOSTLY_BOUND = 0.5
+"""Where what is known of all changes together is less than this share of the most that they save, that is told."""
 BEFORE = {"known": "", "likely": "about ", "at most": "at most ", "between": "up to "}
 """What comes before a saving, by how it is known."""
 
@@ -97,7 +99,7 @@ def measure_all(report: Report) -> Gain | None:
     gain = _gain(ms, low, most if high is None else high, likely, info)
     if any(finding.asks_for_more for finding in report.findings):
         return gain if gain is not None and gain.kind in ("known", "likely") and gain.ms >= NOTHING else None
-    if gain is not None and high is not None and most is not None and OF_BOUND * most > gain.ms:
+    if gain is not None and high is not None and most is not None and MOSTLY_BOUND * most > gain.ms:
         gain = _gain(None, low, most, None, info)
     return gain if gain is not None and gain.ms >= NOTHING else None
 
