@@ -197,7 +197,7 @@ def _describe_step(best: Finding | None, info: TraceInfo, together: Gain | None,
     gain = together or alone
     if together is None and best is not None and best.asks_for_more and alone is not None and alone.step_ms:
         now = f"{milliseconds(alone.step_ms)}{_base(info, None)}"
-        return f"{now}; {describe_place(best)} takes at most {percent(alone.ms, alone.step_ms)} of it"
+        return f"{now}; {describe_place(best, info)} takes at most {percent(alone.ms, alone.step_ms)} of it"
     if gain is None or gain.step_ms is None:
         now = (
             _of_run(info) if step_ms is None else f"{milliseconds(step_ms)}{_base(info, None)}{_beside(info, step_ms)}"

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from syncscope.report.numbers import between, milliseconds, percent
 from syncscope.report.run_phrases import describe_frequency
+from syncscope.report.runs import find_phase
 from syncscope.report.worth_phrases import describe_saving, find_step_of_run, is_firm, range_of_run
 from syncscope.schema.findings import BETWEEN_RANKS, COMPILED, COUNTED, PACED, Finding, Frame
 from syncscope.schema.report import TraceInfo
@@ -191,6 +192,15 @@ def format_place(finding: Finding) -> str:
 def format_location(frame: Frame) -> str:
     """``train.py:21``, as it stands in the report: not escaped."""
     return frame.file if frame.line is None else f"{frame.file}:{frame.line}"
+
+
+def name_loop(finding: Finding, info: TraceInfo) -> str | None:
+    """``loop of train.py:12``, of what is about the steps of a phase as a whole; ``None`` of what has a place of its
+    own, and where the loop is not known."""
+    phase = find_phase(info.run, finding.phase)
+    if phase is None or not phase.where or finding.site is not None or finding.annotation or finding.op:
+        return None
+    return f"loop of {phase.where.rsplit(' ', 1)[0]}"
 
 
 def name_work_ends(finding: Finding) -> list[str]:

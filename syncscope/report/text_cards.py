@@ -17,6 +17,7 @@ from syncscope.report.finding_phrases import (
     describe_often,
     describe_work_ends,
     format_location,
+    name_loop,
     shorten_expression,
     tells_more,
 )
@@ -114,7 +115,7 @@ def _brief_line(cards: Sequence[Card], report: Report) -> Text:
     others += _same_elsewhere([one for one in cards[1:] if one.lead.site != finding.site], finding)
     others += [text for text in (name_other_phases(card),) if text]
     facts = [*source, *often, *much, *others, *describe_traces(card, report, shown=bool(much))]
-    where = _without_line(finding) if finding.site is None else _short(format_location(finding.site))
+    where = _without_line(finding, report) if finding.site is None else _short(format_location(finding.site))
     where = f"before {where}" if finding.work_ends_at and finding.site is not None else where
     codes = "".join(f", {terminal(rule)}" for rule, _ in card.tags[1:])
     text = Text.assemble((lead, STYLES[impact.level]), *_tags(card)[:2], codes, f"  {terminal(where)}" if where else "")
@@ -152,12 +153,15 @@ def _in_phase(finding: Finding, report: Report) -> str:
     return f"in {finding.phase}: " if finding.phase and not counted and len(report.traces) > 1 else ""
 
 
-def _without_line(finding: Finding) -> str:
-    """The annotation that a finding without a line is in, else its op, or that its line is unknown; ``""`` of what is
-    about the step as a whole."""
+def _without_line(finding: Finding, report: Report) -> str:
+    """The annotation that a finding without a line is in, else its op, or that its line is unknown; of what is about
+    the step as a whole the loop of the steps, or ``""`` where that is not known."""
     if finding.annotation:
         return f"in {finding.annotation}"
-    return f"{finding.op}, line unknown" if finding.op else ""
+    if finding.op:
+        return f"{finding.op}, line unknown"
+    loop = name_loop(finding, report.traces[finding.trace])
+    return f"the {loop}" if loop else ""
 
 
 def _short(place: str) -> str:
@@ -179,7 +183,7 @@ def _card(
         if finding.site_source == "stack":
             shown.append(" (the def)", style="dim")
         line(console, shown, INDENT, hang=INDENT)
-    elif where := _without_line(finding):
+    elif where := _without_line(finding, report):
         line(console, Text(terminal(where), style="dim"), INDENT, hang=INDENT)
     if finding.exceeds:
         line(console, Text(terminal(finding.exceeds), style="yellow"), INDENT, hang=INDENT)

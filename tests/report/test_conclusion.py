@@ -9,6 +9,7 @@ import pytest
 
 from syncscope.report.conclusion import conclude
 from syncscope.report.first_change import shorten_fix
+from syncscope.report.text import to_text
 from syncscope.schema.findings import Finding, IdleCause, Site, WorkEnd
 from syncscope.schema.order import ordered
 from syncscope.schema.report import Asked, Kernel, NotChecked, Overlap, Report, Steps
@@ -518,6 +519,20 @@ def test_workers_of_the_loader_come_first_where_they_save_more_than_all_that_is_
     assert asked(1.5, 0.5).startswith("data loading: Load ahead: more DataLoader workers")
     assert asked(0.2, 0.1).startswith("train.py:42"), "hardly more than the finding saves"
     assert asked(1.5, 0.0).startswith("train.py:42"), "it may save nothing"
+
+
+def test_what_is_about_the_step_as_a_whole_is_in_the_loop_of_its_steps() -> None:
+    idle = changed(
+        site=None, op=None, causes=(IdleCause(cause="data loading", ms_per_step=1.0),), rule="OVL303", phase="train"
+    )  # fmt: skip
+    launches = changed(site=None, op=None, rule="LCH501", name="launch-bound", phase="train")
+    for finding, place in (
+        (idle, "data loading in the loop of train.py:42: "), (launches, "launch-bound loop of train.py:42: ")
+    ):  # fmt: skip
+        report = sample_run.report([sample_run.info()], [finding])
+        assert conclude(report).change.startswith(place)
+        assert "\n  the loop of train.py:42\n" in to_text(report)
+        assert "loop" not in conclude(sample.report(found=[finding])).change
 
 
 def test_the_first_change_is_that_of_the_first_card() -> None:

@@ -135,6 +135,13 @@ function body(view, shown, data, show) {
   ];
 }
 
+/** The loop of the steps that a finding is about as a whole, where it is known. */
+function loopOf(finding, info) {
+  const phase = info.run && info.run.phases.find((one) => one.name === finding.phase);
+  if (!phase || !phase.where) return null;
+  return ["the loop of ", el("code", {}, breakable(phase.where.slice(0, phase.where.lastIndexOf(" "))))];
+}
+
 function summary(view, shown, data) {
   const finding = data.report.findings[shown[0]];
   const often = data.page.runs.often[shown[0]];
@@ -144,6 +151,7 @@ function summary(view, shown, data) {
     : [
         finding.op ? el("code", {}, finding.op) : null,
         finding.annotation ? [finding.op ? " in " : "in ", el("code", {}, finding.annotation)] : null,
+        finding.op || finding.annotation ? null : loopOf(finding, data.report.traces[finding.trace]),
       ].flat();
   const many = data.page.views.length > 1;
   const others = many ? elsewhere(view, finding, data) : null;
