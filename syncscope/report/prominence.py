@@ -7,16 +7,16 @@ from typing import Literal
 from syncscope.report.cards import Card
 from syncscope.report.finding_phrases import describe_much
 from syncscope.report.impact import describe_impact, measure_gain
-from syncscope.report.runs import is_outside_steps, is_seldom
+from syncscope.report.runs import is_counted_only, is_outside_steps, is_seldom
 from syncscope.report.worth_phrases import LOW, find_step_ms
 from syncscope.schema.findings import COUNTED, Finding
 from syncscope.schema.order import RARE
 from syncscope.schema.report import Report, TraceInfo
 
-Kind = Literal["whole", "outside", "small"]
-"""A card in full; one of those that were counted outside of all steps or in few of them, or of those that save
-little."""
-KINDS: tuple[Kind, ...] = ("whole", "outside", "small")
+Kind = Literal["whole", "counted", "outside", "small"]
+"""A card in full; one of those of which nothing but their number is known, because no window recorded them; of those
+that were counted outside of all steps or in few of them, or of those that save little."""
+KINDS: tuple[Kind, ...] = ("whole", "counted", "outside", "small")
 """In the order in which they are shown."""
 
 
@@ -28,6 +28,8 @@ def find_kind(card: Card, report: Report) -> Kind:
         return "outside"
     if _is_rare(card, report):
         return "outside"
+    if is_unseen(card, report) and not is_counted_only(info):
+        return "counted"
     return "small" if level == "low" or _blocks_little(finding, info) else "whole"
 
 

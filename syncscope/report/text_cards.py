@@ -21,10 +21,10 @@ from syncscope.report.finding_phrases import (
     shorten_expression,
     tells_more,
 )
+from syncscope.report.headings import describe_heading
 from syncscope.report.impact import Impact, Level, describe_impact
-from syncscope.report.joint import explain_joint
 from syncscope.report.numbers import count, size
-from syncscope.report.prominence import Kind, find_kind, is_unseen
+from syncscope.report.prominence import KINDS, Kind, find_kind
 from syncscope.report.run_phrases import describe_source
 from syncscope.report.text_lines import line, place
 from syncscope.report.view import MOST_CARDS, View
@@ -39,11 +39,6 @@ STYLES: dict[Level, str] = {
     "low": "dim",
     "unknown": "bold",
 }
-HEADINGS: dict[Kind, str] = {
-    "outside": "outside of the steps or in few of them, saving not known:",
-    "small": "each saves under 1 %:",
-}
-JOINT = "each saves under 1 % alone, all of them together more:"
 INDENT = 2
 LONG_PLACE, LONG_EXPRESSION = 30, 44
 """Characters from which a place in one line loses its folders, and after which an expression is cut."""
@@ -51,7 +46,7 @@ LONG_FIX = 60
 """Characters after which a fix that a card above has told is not told again."""
 MOST_LINES = 6
 """Lines of a file that are named behind the first."""
-MOST_BRIEF = {"whole": 10, "outside": 4, "small": 6}
+MOST_BRIEF: dict[Kind, int] = {"whole": 10, "counted": 6, "outside": 4, "small": 6}
 """Findings that have a line each, of those that have no card."""
 
 
@@ -61,19 +56,21 @@ def show_cards(cards: Sequence[Card], report: Report, console: Console, view: Vi
     each, unless ``view`` asks otherwise."""
     kept = list(cards if view.top is None else cards[: view.top])
     every = failing or view.verbose or view.top is not None
-    kinds = {id(card): "whole" if every else find_kind(card, report) for card in kept}
+    kinds: dict[int, Kind] = {id(card): "whole" if every else find_kind(card, report) for card in kept}
+    if "whole" not in kinds.values():  # what was only counted is all that there is: it is told in full
+        kinds = {number: "whole" if kind == "counted" else kind for number, kind in kinds.items()}
     whole = [card for card in kept if kinds[id(card)] == "whole"]
-    seen = whole if every else [card for card in whole if not is_unseen(card, report)] or whole
-    full = {id(card) for card in (seen if every else seen[:MOST_CARDS])}
+    full = {id(card) for card in (whole if every else whole[:MOST_CARDS])}
     fixes: dict[str, Site] = {}
     for card in whole:
         if id(card) in full:
             _card(card, report, console, view, failing, fixes)
     rest = [card for card in whole if id(card) not in full]
     _briefly(rest, "also:", report, console, MOST_BRIEF["whole"])
-    for kind, heading in HEADINGS.items():
-        heading = JOINT if kind == "small" and explain_joint(report) else heading
-        _briefly([card for card in kept if kinds[id(card)] == kind], heading, report, console, MOST_BRIEF[kind])
+    for kind in KINDS[1:]:
+        cards_of_kind = [card for card in kept if kinds[id(card)] == kind]
+        heading = f"{describe_heading(kind, cards_of_kind, report)}:"
+        _briefly(cards_of_kind, heading, report, console, MOST_BRIEF[kind])
     if len(kept) < len(cards):
         line(console, Text(f"… and {count(len(cards) - len(kept), 'more finding')} (--top {view.top})", style="dim"))
         console.print()
