@@ -19,6 +19,7 @@ from syncscope.report.html_file import assemble
 from syncscope.report.html_page import RuleDoc, View, document_rules, make_views, split_step
 from syncscope.report.html_run import Runs, make_runs
 from syncscope.report.impact import Impact, describe_impact
+from syncscope.report.known_causes import list_fixes
 from syncscope.report.missing_lines import explain_missing_lines
 from syncscope.report.no_change import KERNELS, name_whole
 from syncscope.report.notable import reduced
@@ -52,6 +53,8 @@ class _Page(msgspec.Struct, frozen=True, kw_only=True):
     """Traces of the report that the page does not show."""
     views: tuple[View, ...]
     rules: tuple[RuleDoc, ...]
+    fixes: tuple[tuple[tuple[str, str], ...], ...]
+    """What to do about each finding, each with the cause of idle time that it is for."""
     examples: tuple[Example | None, ...]
     """What to write instead, of each finding."""
     conclusion: tuple[tuple[str, str], ...]
@@ -102,6 +105,7 @@ def render(report: Report, lanes: Sequence[Lanes] = ()) -> str:
         left_out=len(whole.traces) - len(report.traces),
         views=make_views(report, lanes),
         rules=document_rules(report),
+        fixes=tuple(tuple(list_fixes(finding, report.traces[finding.trace])) for finding in report.findings),
         examples=tuple(_example(finding) for finding in report.findings),
         conclusion=concluded.lines,
         change=concluded.first,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Iterator, MutableMapping, Sequence
 
 from rich.console import Console
 from rich.text import Text
@@ -23,6 +23,7 @@ from syncscope.report.finding_phrases import (
 )
 from syncscope.report.headings import describe_heading
 from syncscope.report.impact import Impact, Level, describe_impact
+from syncscope.report.known_causes import list_fixes
 from syncscope.report.numbers import count, size
 from syncscope.report.prominence import KINDS, Kind, find_kind
 from syncscope.report.run_phrases import describe_source
@@ -199,12 +200,18 @@ def _card(
         line(console, Text(terminal(causes)), INDENT, hang=INDENT)
     for why in _explain_saving(finding) if view.verbose else ():
         line(console, Text(terminal(why), style="dim"), INDENT, hang=INDENT)
-    told = fixes.get(finding.fix) if not (failing or view.verbose) and len(finding.fix) > LONG_FIX else None
-    fix = _point_to(told, finding.site) if told is not None else finding.fix
-    if finding.site is not None:
-        fixes.setdefault(finding.fix, finding.site)
-    line(console, Text.assemble(("fix: ", "green"), terminal(fix)), INDENT, hang=5)
+    for label, fix in _fixes(finding, report, {} if failing or view.verbose else fixes):
+        line(console, Text.assemble((label, "green"), terminal(fix)), INDENT, hang=5)
     console.print()
+
+
+def _fixes(finding: Finding, report: Report, told: MutableMapping[str, Site]) -> Iterator[tuple[str, str]]:
+    """What to do about a finding, with a label each; of a long one that was ``told``, where."""
+    for cause, fix in list_fixes(finding, report.traces[finding.trace]):
+        before = told.get(fix) if len(fix) > LONG_FIX else None
+        if finding.site is not None:
+            told.setdefault(fix, finding.site)
+        yield f"fix ({terminal(cause)}): " if cause else "fix: ", _point_to(before, finding.site) if before else fix
 
 
 def _point_to(told: Site, site: Site | None) -> str:

@@ -124,7 +124,9 @@ function body(view, shown, data, show) {
       finding.site ? el("p", {}, sentence(finding.message)) : null,
       otherRules(shown, data),
       snippet(finding, lanes ? lanes.sources : {}),
-      el("p", { class: "fix" }, el("b", {}, "Fix "), finding.fix),
+      data.page.fixes[shown[0]].map(([cause, fix]) =>
+        el("p", { class: "fix" }, el("b", {}, cause ? `Fix (${cause}) ` : "Fix "), fix),
+      ),
       example(data.page.examples[shown[0]], finding),
       allowance(finding),
       callChain(finding),
