@@ -25,8 +25,8 @@ from syncscope.report.first_finding import choose_first, find_first
 from syncscope.report.impact import Gain, measure_all, measure_gain
 from syncscope.report.no_change import explain_no_change
 from syncscope.report.numbers import milliseconds, percent, seconds, span
+from syncscope.report.phase_lines import tell_longer_steps
 from syncscope.report.recorded_part import describe_part
-from syncscope.report.run_phrases import tell_longer_steps
 from syncscope.report.runs import (
     count_waits,
     find_phase,

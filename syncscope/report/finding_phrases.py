@@ -9,6 +9,7 @@ from syncscope.report.numbers import between, milliseconds, percent
 from syncscope.report.run_phrases import describe_frequency
 from syncscope.report.runs import find_phase
 from syncscope.report.worth_phrases import describe_saving, find_step_of_run, is_firm, range_of_run
+from syncscope.schema.expressions import shorten
 from syncscope.schema.findings import BETWEEN_RANKS, COMPILED, COUNTED, PACED, Finding, Frame
 from syncscope.schema.report import TraceInfo
 
@@ -227,8 +228,7 @@ def describe_work_ends(finding: Finding) -> list[str]:
 
 def shorten_expression(expression: str, most: int) -> str:
     """An expression in one line of at most so many characters, without the colon that ends a statement; not escaped."""
-    text = " ".join(expression.split()).removesuffix(":")
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+    return shorten(expression, most)
 
 
 def describe_finding(finding: Finding) -> list[str]:
