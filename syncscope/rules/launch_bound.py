@@ -115,9 +115,9 @@ class LaunchBound(RankRule):
         ),
         Advice(
             "cut",
-            "Take out the waits between the launches first, most of which are at {op}. A CUDA graph can hold none of "
-            "them, and so few launches between two are hardly worth one; then replay what is left as a CUDA graph "
-            "(torch.compile(mode='reduce-overhead'), torch.cuda.make_graphed_callables).",
+            "Take out the waits between the launches, most of which are at {op}, then replay what is left as a CUDA "
+            "graph (torch.compile(mode='reduce-overhead'), torch.cuda.make_graphed_callables). A graph can hold no "
+            "wait, and so few launches between two are hardly worth one.",
         ),
         Advice(
             REPEATED,
