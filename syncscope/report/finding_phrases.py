@@ -231,6 +231,15 @@ def shorten_expression(expression: str, most: int) -> str:
     return shorten(expression, most)
 
 
+def shorten_message(finding: Finding, most: int) -> str:
+    """What happens at a finding's line, its expression cut to so many characters; not escaped."""
+    expression = finding.site.expression if finding.site is not None else None
+    if not expression or len(expression) <= most:
+        return finding.message
+    whole = " ".join(expression.split())
+    return " ".join(finding.message.split()).replace(whole, shorten_expression(whole, most))
+
+
 def describe_finding(finding: Finding) -> list[str]:
     """What happens at a finding's line, and what must be known of it; one sentence each, without what to do."""
     caveats = ["the line is that of the def"] if finding.site is not None and finding.site_source == "stack" else []

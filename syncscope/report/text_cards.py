@@ -19,6 +19,7 @@ from syncscope.report.finding_phrases import (
     format_location,
     name_loop,
     shorten_expression,
+    shorten_message,
     tells_more,
 )
 from syncscope.report.headings import describe_heading
@@ -43,6 +44,8 @@ STYLES: dict[Level, str] = {
 INDENT = 2
 LONG_PLACE, LONG_EXPRESSION = 30, 44
 """Characters from which a place in one line loses its folders, and after which an expression is cut."""
+MOST_IN_CARD = 80
+"""Characters of an expression that a card shows, unless all is asked for."""
 LONG_FIX = 60
 """Characters after which a fix that a card above has told is not told again."""
 MOST_LINES = 6
@@ -175,9 +178,11 @@ def _card(
     finding = card.lead
     impact = describe_impact(finding, report.traces[finding.trace])
     line(console, _heading(card, impact, failing), hang=INDENT)
+    most = len(finding.message) if view.verbose else MOST_IN_CARD
     if finding.site is not None:
         shown = Text("before " if finding.work_ends_at else "", style="dim")
-        shown.append_text(place(finding.site, finding.site.expression, "bold cyan", view.link))
+        expression = finding.site.expression or ""
+        shown.append_text(place(finding.site, shorten_expression(expression, most), "bold cyan", view.link))
         if finding.site_source == "stack":
             shown.append(" (the def)", style="dim")
         line(console, shown, INDENT, hang=INDENT)
@@ -195,7 +200,7 @@ def _card(
         line(console, Text(terminal(others), style="dim"), INDENT, hang=INDENT)
     causes_said = [*describe_causes(finding, report), *([] if view.verbose else describe_work_ends(finding))]
     if view.verbose or not causes_said:  # the causes say the same, with what each is worth
-        line(console, Text(terminal(finding.message)), INDENT)
+        line(console, Text(terminal(shorten_message(finding, most))), INDENT)
     for causes in causes_said:
         line(console, Text(terminal(causes)), INDENT, hang=INDENT)
     for why in _explain_saving(finding) if view.verbose else ():

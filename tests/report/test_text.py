@@ -99,6 +99,20 @@ def several(number: int, **changes: Any) -> list[Finding]:
     ]
 
 
+def test_a_long_expression_is_cut_in_a_card_unless_all_is_asked_for() -> None:
+    long = f"model.generate(\n{', '.join(f'name_{number}=1' for number in range(12))})"
+    finding = sample.findings()[0]
+    assert finding.site is not None
+    site = msgspec.structs.replace(finding.site, expression=long)
+    made = sample.report(
+        found=[msgspec.structs.replace(finding, site=site, message=f"{' '.join(long.split())} reads one value")]
+    )
+    brief, whole = (" ".join(shown(made, 160, view=view).split()) for view in (WHOLE, VERBOSE))
+    assert "name_11=1" not in brief and brief.count("name_5=1, nam… in train_step") == 1
+    assert "name_5=1, nam… reads one value" in brief
+    assert whole.count("name_11=1)") == 2
+
+
 SHORT = {"stall_ms_per_step": 0.2}
 
 
