@@ -215,7 +215,7 @@ def _describe_step(best: Finding | None, info: TraceInfo, together: Gain | None,
     of_run = best if together is None and best is not None and best.run_saving_ms_per_step is not None else None
     every = "both changes" if changes == 2 else f"all {changes} changes"
     how = every if together is not None else "one change" if changes < 2 else "the first change"
-    longer = tell_longer_steps(find_phase(info.run, info.phase), gain.step_ms)
+    longer = tell_longer_steps(find_phase(info.run, info.phase), gain.step_ms, best.site if best is not None else None)
     behind += f"; {longer}" if longer else ""
     if gain.is_bound:
         what = f"{every} save" if together is not None else "the first change saves"

@@ -119,7 +119,7 @@ def render(report: Report, lanes: Sequence[Lanes] = ()) -> str:
         causes=tuple(next(iter(describe_causes(finding, report)), None) for finding in report.findings),
         runs=make_runs(report),
         splits=tuple(_split(info) for info in report.traces),
-        savings=tuple(_savings(report, number) for number in range(len(report.traces))),
+        savings=tuple(_savings(report, number, concluded.finding) for number in range(len(report.traces))),
     )
     data = _Data(report=_shown(report), page=page, lanes=tuple(lanes))
     return assemble("page.html", _title(whole), data, SCRIPTS)
@@ -130,8 +130,8 @@ def _split(info: TraceInfo) -> dict[str, Any] | None:
     return draw_step(parts, on_page, legend=False) if parts else None
 
 
-def _savings(report: Report, trace: int) -> Saving | None:
-    rows, step = find_savings(report, trace), find_step_ms(report.traces[trace])
+def _savings(report: Report, trace: int, first: Finding | None) -> Saving | None:
+    rows, step = find_savings(report, trace, first), find_step_ms(report.traces[trace])
     if not rows or not step:
         return None
     whole = "step" if name_whole(report.traces[trace]) == "step" else "trace"

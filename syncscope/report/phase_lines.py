@@ -6,6 +6,7 @@ from __future__ import annotations
 from syncscope.report.numbers import milliseconds
 from syncscope.report.run_phrases import describe_share
 from syncscope.schema.expressions import begins_loader, loops_over_loader, makes_step, shorten
+from syncscope.schema.findings import Site
 from syncscope.schema.numbers import percent
 from syncscope.schema.run import Phase, PhaseLine, Run
 
@@ -60,9 +61,10 @@ def _describe_line(line: PhaseLine, phase: Phase) -> str:
     return f"at {place} ({shorten(site.expression, MOST_SIGNS)}){anew}"
 
 
-def tell_longer_steps(phase: Phase | None, step_ms: float) -> str | None:
+def tell_longer_steps(phase: Phase | None, step_ms: float, told: Site | None = None) -> str | None:
     """What a step takes over the run, and at which line most of that, where steps are uneven and the one of ``step_ms``
-    that is told is far shorter: ``over the run a step takes 45.1 ms, 37 % of it at train.py:120``; else ``None``."""
+    that is told is far shorter: ``over the run a step takes 45.1 ms, 37 % of it at train.py:120``; else ``None``. The
+    line that is ``told`` as that of the first change needs no name."""
     if phase is None or phase.step_ms is None or _describe_uneven(phase) is None:
         return None
     if phase.step_ms.typical < UNEVEN_MEAN * step_ms:
@@ -71,6 +73,8 @@ def tell_longer_steps(phase: Phase | None, step_ms: float) -> str | None:
     line = next(iter(_name_lines(phase)), None)
     if line is None or makes_step(line.site.expression):  # which takes most of any step, and says nothing of a long one
         return longer
+    if told is not None and (told.file, told.line) == (line.site.file, line.site.line):
+        return f"{longer}, {percent(line.share, 1.0)} of it at the line of the first change"
     return f"{longer}, {percent(line.share, 1.0)} of it {_describe_line(line, phase)}"
 
 

@@ -34,11 +34,12 @@ def find_kind(card: Card, report: Report) -> Kind:
 
 
 def is_unseen(card: Card, report: Report) -> bool:
-    """Whether a line was only counted, and blocks for little of a step as far as that is known: all that is told of it
-    fits into a line."""
+    """Whether a line was only counted in the steps, and blocks for little of one as far as that is known: all that is
+    told of it fits into a line."""
     finding = card.lead
     level = describe_impact(finding, report.traces[finding.trace]).level
-    return level == "unknown" and finding.site_source == COUNTED and not describe_much(finding, report.traces)
+    counted = finding.site_source == COUNTED or (finding.per_step == 0 and finding.run_per_step is not None)
+    return level == "unknown" and counted and not describe_much(finding, report.traces)
 
 
 def _is_rare(card: Card, report: Report) -> bool:

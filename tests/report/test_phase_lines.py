@@ -109,3 +109,12 @@ def test_a_backward_pass_says_nothing_of_longer_steps() -> None:
 @pytest.mark.parametrize("changes", [{"recorded": True}, {"share": 0.04}, {"looks": 4}, {"lines": ()}])
 def test_nothing_is_said_where_a_window_or_too_little_tells(changes: dict[str, object]) -> None:
     assert fitted(**changes) == []
+
+
+def test_the_line_of_the_first_change_is_not_named_again() -> None:
+    steps = {"recorded": True, "step_ms": UNEVEN, "waits_per_step": 5.4, "looks": 20}
+    phase = msgspec.structs.replace(phases()[TRAIN], lines=at("for data in dataloader:"), **steps)
+    said = tell_longer_steps(phase, 11.0, Site(file="data.py", line=8, function="feed"))
+    assert said == "over the run a step takes 27.4 ms, 90 % of it at the line of the first change"
+    said = tell_longer_steps(phase, 11.0, Site(file="data.py", line=9, function="feed"))
+    assert said == "over the run a step takes 27.4 ms, 90 % of it at data.py:8 (for data in dataloader)"

@@ -180,6 +180,18 @@ def test_what_was_counted_in_steps_that_no_window_recorded_comes_behind_what_sav
     assert "fix: " in whole(report(findings=[counted]), 120), "it is told in full where there is nothing else"
 
 
+def test_what_was_recorded_only_outside_of_the_steps_and_counted_in_them_is_told_as_counted() -> None:
+    saving = phases_of("train", run_saving_ms_per_step=5.0)[0]
+    site = Site(file="train.py", line=99, function="evaluate")
+    outside = msgspec.structs.replace(
+        rate(saving, 0.75, 60, phase="evaluate"), fingerprint="outside", site=site, per_step=0.0,
+        stall_ms_per_step=None, run_saving_ms_per_step=None, saving_ms_per_step=None, saving_low_ms_per_step=None,
+        saving_high_ms_per_step=None, likely_saving_ms_per_step=None,
+    )  # fmt: skip
+    text = whole(report(findings=[saving, outside]), 120)
+    assert "counted, but in no recorded step: saving not known:\n  SYN102 scalar-read  train.py:99" in text
+
+
 def phases_of(*names: str, **changes: Any) -> list[Finding]:
     """The reading line of the sample in several phases of the run."""
     read = sample.findings()[0]

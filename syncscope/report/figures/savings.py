@@ -46,9 +46,10 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     """Whether ``saved_ms`` is only the most that it may be."""
 
 
-def find_savings(report: Report, trace: int) -> tuple[Row, ...]:
+def find_savings(report: Report, trace: int, first: Finding | None = None) -> tuple[Row, ...]:
     """The changes of one trace that save something that can be told, in the order of the findings and the greatest of
-    many; then all together, where they are several and that is known."""
+    many; then all together, where they are several and that is known. ``first`` is the one to begin with: where it is
+    one cause of a finding alone, such as data loading, it has a bar before those of the findings."""
     info = report.traces[trace]
     step = find_step_ms(info)
     cards = [card for card in make_cards(choose_findings(report)) if any(f.trace == trace for f in card.findings)]
@@ -61,6 +62,9 @@ def find_savings(report: Report, trace: int) -> tuple[Row, ...]:
         if gain is None or describe_impact(lead, info).level not in LEVELS:
             continue
         rows.append(_row(_name(lead), gain, lead.fingerprint))
+    alone = measure_recorded_gain(first, info) if first is not None and first.trace == trace else None
+    if first is not None and step and alone is not None and first not in report.findings:
+        rows.insert(0, _row(_name(first), alone, first.fingerprint))
     together = _together(report, step, len(rows)) if len(cards) > 1 else []
     greatest = sorted(range(len(rows)), key=lambda number: -rows[number].saved_ms)[:MOST_ROWS]
     return (*(rows[number] for number in sorted(greatest)), *together)

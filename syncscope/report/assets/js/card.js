@@ -144,6 +144,11 @@ function loopOf(finding, info) {
   return ["the loop of ", el("code", {}, breakable(phase.where.slice(0, phase.where.lastIndexOf(" "))))];
 }
 
+/** An expression as a closed card has room for it; the open one has all of it in its first sentence. */
+function shortened(expression, most = 120) {
+  return expression.length > most ? `${expression.slice(0, most - 1)}…` : expression;
+}
+
 function summary(view, shown, data) {
   const finding = data.report.findings[shown[0]];
   const often = data.page.runs.often[shown[0]];
@@ -178,7 +183,7 @@ function summary(view, shown, data) {
       many ? el("span", { class: "chip of-trace" }, data.page.views[finding.trace].label) : null,
       others ? el("span", { class: "chip" }, others) : null,
       where.some(Boolean) ? el("span", { class: "line" }, where) : null,
-      site && site.expression ? el("code", { class: "expression" }, site.expression) : null,
+      site && site.expression ? el("code", { class: "expression" }, shortened(site.expression)) : null,
       site ? null : el("span", { class: "message" }, sentence(finding.message)),
       often ? el("span", { class: "often" }, often) : null,
       phases ? el("span", { class: "often" }, phases) : null,
