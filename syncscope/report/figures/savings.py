@@ -14,7 +14,7 @@ from syncscope.report.first_change import LEADS, describe_place
 from syncscope.report.impact import Gain, describe_impact, measure_all, measure_gain, measure_recorded_gain
 from syncscope.report.numbers import milliseconds, percent
 from syncscope.report.worth_phrases import LOW, find_step_ms
-from syncscope.schema.findings import Finding
+from syncscope.schema.findings import PACED, Finding
 from syncscope.schema.idle import main_cause
 from syncscope.schema.report import Report
 
@@ -103,14 +103,14 @@ def _row(name: str, gain: Gain, fingerprint: str | None) -> Row:
 
 def _name(finding: Finding) -> str:
     """``train.py:21  loss.item()``: first the line, which is what a reader looks for; ``train.py:21  host work`` and
-    ``device-starved: host work`` for the cause of idle time that its fix is for."""
+    ``device-starved: host work`` for the cause of idle time that its fix is for; ``train.py:21  launch-bound``."""
     cause = (main_cause(finding) or finding.causes[0]).cause if finding.causes else None
     if finding.site is None and cause:
         return f"{finding.name}: {cause}"
     place = describe_place(finding)
     where = place.rpartition("/")[2] or place
-    if cause:
-        return f"{where}  {cause}"
+    if cause or finding.rule == PACED:  # whose line may have a wait of its own, too
+        return f"{where}  {cause or finding.name}" if finding.site else where
     expression = finding.site.expression if finding.site else None
     return f"{where}  {' '.join(expression.split())}" if expression else where
 

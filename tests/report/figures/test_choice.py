@@ -83,6 +83,13 @@ def test_of_many_changes_the_greatest_have_a_bar_in_the_order_of_the_findings() 
     assert [round(row.saved_ms, 2) for row in rows[:MOST_ROWS]] == [0.13, 0.14, 0.15, 0.16, 0.17, 0.18, 0.19, 0.2]
 
 
+def test_launches_and_a_wait_at_one_line_have_names_of_their_own() -> None:
+    wait = sample.finding("SYN103", "dynamic-shape", 7, "loss.backward()", severity="error", saving=0.5)
+    launches = sample.finding("LCH501", "launch-bound", 7, "loss.backward()", severity="warning", saving=2.5)
+    names = [row.name for row in find_savings(sample.report(found=[launches, wait]), 0)[:2]]
+    assert names == ["train.py:7  launch-bound", "train.py:7  loss.backward()"]
+
+
 def test_a_cause_that_is_the_first_change_has_the_first_bar() -> None:
     found = [sample.finding("SYN102", "scalar-read", 7, "a.item()", severity="error", saving=0.5)]
     report = sample.report(found=found)
