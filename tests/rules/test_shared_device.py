@@ -183,4 +183,4 @@ def test_the_page_and_the_text_say_behind_whom(tmp_path: Path) -> None:
 def test_the_page_of_a_program_that_was_alone_does_not(tmp_path: Path, shared: bool | None) -> None:
     details, parts = page(said(report(tmp_path, in_slices(recorded()), None), shared))
     assert not any("process" in text for text in (*details, *parts))
-    assert "Idle: queued on device" in parts
+    assert "Idle: queued but held back" in parts
