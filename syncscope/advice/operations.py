@@ -150,7 +150,8 @@ SHAPES: Section = (
     ),
     Advice(
         "aten::where aten::nonzero",
-        "Use torch.where with three arguments, which keeps the shape.",
+        "Use torch.where with three arguments, or the mask itself, which keep the shape; where the places are needed, "
+        "torch.nonzero_static of a fixed size.",
         before="""
         rows, = torch.where(x > 0)
         y = x[rows].sum()

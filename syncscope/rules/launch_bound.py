@@ -252,9 +252,9 @@ def _waits(late_ms: float, idle: str, steps: int) -> str:
     if not late_ms:
         return f"so the device waits {idle} for the next one"
     return (
-        f"the least that {'a step' if steps else 'they'} can take; a device of its own would wait {idle} for "
-        f"them. Here that wait does not show: for {milliseconds(late_ms)} the device is late to begin what was "
-        "launched in time, as when another process uses it, and no change of the launches shortens that"
+        f"and {'a step takes' if steps else 'they take'} no less; a device of its own would wait {idle} for them. Here "
+        f"that wait does not show: for {milliseconds(late_ms)} the device is late to begin what was launched in time, "
+        "as when another process uses it, and no change of the launches shortens that"
     )
 
 
