@@ -183,11 +183,15 @@ def tells_more(finding: Finding) -> bool:
     return site is None or (at.file, at.line, at.function) != (site.file, site.line, site.function)
 
 
-def format_place(finding: Finding) -> str:
-    """The finding's line, else the annotation that it is in, as they stand in the report: not escaped."""
+def format_place(finding: Finding, info: TraceInfo | None = None) -> str:
+    """The finding's line, else the annotation that it is in; of what is about the step as a whole the loop of the
+    steps, where the trace's ``info`` tells it. As they stand in the report: not escaped."""
     if finding.site is not None:
         return format_location(finding.site)
-    return f"in {finding.annotation}, line unknown" if finding.annotation else "line unknown"
+    if finding.annotation:
+        return f"in {finding.annotation}, line unknown"
+    loop = name_loop(finding, info) if info is not None else None
+    return f"the {loop}" if loop else "line unknown"
 
 
 def format_location(frame: Frame) -> str:

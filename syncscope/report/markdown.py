@@ -94,7 +94,9 @@ def _findings(findings: Sequence[Finding], report: Report, most: int) -> Iterato
 def _cells(card: Card, report: Report) -> list[str]:
     finding, site = card.lead, card.lead.site
     before = "before " if finding.work_ends_at else ""
-    place = before + code(format_location(site)) if site else markdown(format_place(finding))
+    place = (
+        before + code(format_location(site)) if site else markdown(format_place(finding, report.traces[finding.trace]))
+    )
     if site and site.expression:
         place += f"<br>{code(site.expression)}"
     if site and site.function:

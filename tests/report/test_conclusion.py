@@ -7,8 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from syncscope.report import github, junit
 from syncscope.report.conclusion import conclude
 from syncscope.report.first_change import shorten_fix
+from syncscope.report.markdown import render as to_markdown
 from syncscope.report.text import to_text
 from syncscope.schema.findings import Finding, IdleCause, Site, WorkEnd
 from syncscope.schema.order import ordered
@@ -532,6 +534,8 @@ def test_what_is_about_the_step_as_a_whole_is_in_the_loop_of_its_steps() -> None
         report = sample_run.report([sample_run.info()], [finding])
         assert conclude(report).change.startswith(place)
         assert "\n  the loop of train.py:42\n" in to_text(report)
+        for render in (to_markdown, github.render, junit.render):
+            assert "the loop of train.py:42" in render(report, None).replace("\\", "")
         assert "loop" not in conclude(sample.report(found=[finding])).change
 
 
