@@ -59,6 +59,7 @@ def test_a_program_lives_as_it_does_alone(tmp_path: Path, name: str, options: tu
     if name == "interrupted_with_open_files":  # alone, Python may drop the compressed file before its end is written
         assert gzip.decompress((tmp_path / "ours" / "packed.gz").read_bytes()) == b"not finished"
         expected, found = without_packed(expected), without_packed(found)
+    assert found.stderr == expected.stderr
     assert found == expected
     if name not in ENDS_WITHOUT_US:
         traces = sorted((tmp_path / "ours" / "out").glob("*.json.gz"))
