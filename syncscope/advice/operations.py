@@ -134,8 +134,8 @@ SHAPES: Section = (
     ),
     Advice(
         "aten::index aten::nonzero",
-        "Keep the shape: torch.where(mask, x, 0), or weight by the mask, instead of x[mask]. Where 0 does "
-        f"not do, as in a divisor, fill in another value. {SAME_MASK}",
+        "Keep the shape: torch.where(mask, x, 0), or weight by the mask, instead of x[mask]. Where 0 changes the "
+        f"result, fill in what does not: inf before min(), -inf before max(), 1 in a divisor. {SAME_MASK}",
         before="loss = x[mask].mean()",
         after="loss = torch.where(mask, x, 0).sum() / mask.sum()",
     ),
@@ -150,7 +150,8 @@ SHAPES: Section = (
     ),
     Advice(
         "aten::where aten::nonzero",
-        "Use torch.where with three arguments, which keeps the shape.",
+        "Use torch.where with three arguments, or the mask itself, which keep the shape; where the places are needed, "
+        "torch.nonzero_static of a fixed size.",
         before="""
         rows, = torch.where(x > 0)
         y = x[rows].sum()

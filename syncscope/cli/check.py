@@ -22,7 +22,7 @@ from syncscope.cli.options import (
     Scheduler,
     Select,
     Top,
-    Traces,
+    TracesOrReports,
     Verbose,
     codes,
 )
@@ -64,7 +64,7 @@ AllowPartial = Annotated[
 
 
 def check(
-    traces: Traces,
+    traces: TracesOrReports,
     format: Format = None,
     output: Output = None,
     verbose: Verbose = False,

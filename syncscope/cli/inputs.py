@@ -233,11 +233,12 @@ def is_report(path: Path) -> bool:
 
 
 def read_report(path: Path) -> Report:
-    """Read a saved report. Raises ``CommandError`` for a file that is none or contradicts itself, or that a newer
-    syncscope wrote."""
+    """Read a saved report, its findings in the order of today. Raises ``CommandError`` for a file that is none or
+    contradicts itself, or that a newer syncscope wrote."""
     import msgspec
 
     from syncscope.schema.contradictions import find_contradiction
+    from syncscope.schema.order import ordered
     from syncscope.schema.report import SCHEMA_VERSION, Report
 
     try:
@@ -253,4 +254,4 @@ def read_report(path: Path) -> Report:
         raise CommandError(f"{path}: {error.strerror or error}", UNREADABLE) from None
     if (why := find_contradiction(report)) is not None:
         raise CommandError(f"{path}: not a report: {why}", UNREADABLE)
-    return report
+    return msgspec.structs.replace(report, findings=ordered(report.findings, report.traces))

@@ -22,14 +22,12 @@ def complete_rules(incomplete: str) -> Iterator[tuple[str, str]]:
             yield f"{before}{comma}{rule.code}", rule.name
 
 
-Traces = Annotated[
+_TRACES = "Traces of torch.profiler or syncscope profile (.json, .json.gz), or folders of traces: the ranks of one run."
+_REMOTE = "With the extra remote also URLs, such as s3://bucket/run/."
+Traces = Annotated[list[str], typer.Argument(metavar="TRACE", help=f"{_TRACES} {_REMOTE}", show_default=False)]
+TracesOrReports = Annotated[
     list[str],
-    typer.Argument(
-        metavar="TRACE",
-        help="Traces of torch.profiler or syncscope profile (.json, .json.gz), or folders of traces: the ranks of one "
-        "run. With the extra remote also URLs, such as s3://bucket/run/.",
-        show_default=False,
-    ),
+    typer.Argument(metavar="TRACE|REPORT.json", help=f"{_TRACES} Or saved reports. {_REMOTE}", show_default=False),
 ]
 Script = Annotated[
     list[str] | None,

@@ -212,7 +212,7 @@ class Collector:
         notes = [*recorded.notes, *([recorded.failure] if recorded.failure else [])]
         steps = len(window.boundaries_ns) - 1
         if steps < self._plan.steps:
-            notes.append(f"Only {steps} of {self._plan.steps} steps were recorded.")
+            notes.append(f"Only {steps} of {self._plan.steps} steps {'was' if steps == 1 else 'were'} recorded.")
         recording = structs.replace(
             self._count.recording(),
             mode=self._plan.mode,

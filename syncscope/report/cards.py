@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from syncscope.report.finding_phrases import group_alike
-from syncscope.schema.findings import BETWEEN_RANKS, NOTHING, RACES, SEVERITIES, Finding, gain
+from syncscope.schema.findings import BETWEEN_RANKS, COUNTED, NOTHING, RACES, SEVERITIES, Finding, gain
 from syncscope.schema.report import Report
 
 
@@ -21,7 +21,7 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     groups: tuple[tuple[Finding, ...], ...]
     """A group for each rule, the one that gains most first, or a late rank that holds the others for longer than that;
     where no gain is known, the most severe. A group has the same finding of each trace and phase, the heaviest
-    first."""
+    first, and what was only counted outside of the steps behind what happens in them."""
 
     @property
     def lead(self) -> Finding:
@@ -67,7 +67,13 @@ def make_cards(findings: Iterable[Finding]) -> list[Card]:
             cards.append(card)
             near.append(card)
         card.append(group)
-    return [Card(groups=tuple(map(tuple, _in_order(card)))) for card in _join_phases(cards)]
+    joined = ([sorted(group, key=_lies_outside) for group in card] for card in _join_phases(cards))
+    return [Card(groups=tuple(map(tuple, _in_order(card)))) for card in joined]
+
+
+def _lies_outside(finding: Finding) -> bool:
+    """Whether a finding was only counted, in no step: a card shows its line in the steps, if it is there too."""
+    return finding.site_source == COUNTED and finding.run_steps is None
 
 
 def _join_phases(cards: Iterable[list[list[Finding]]]) -> list[list[list[Finding]]]:

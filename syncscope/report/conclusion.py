@@ -25,8 +25,8 @@ from syncscope.report.first_finding import choose_first, find_first
 from syncscope.report.impact import Gain, measure_all, measure_gain
 from syncscope.report.no_change import explain_no_change
 from syncscope.report.numbers import milliseconds, percent, seconds, span
+from syncscope.report.phase_lines import tell_steps_of_run
 from syncscope.report.recorded_part import describe_part
-from syncscope.report.run_phrases import tell_steps_of_run
 from syncscope.report.runs import (
     count_waits,
     find_phase,
@@ -197,7 +197,7 @@ def _describe_step(best: Finding | None, info: TraceInfo, together: Gain | None,
     gain = together or alone
     if together is None and best is not None and best.asks_for_more and alone is not None and alone.step_ms:
         now = f"{milliseconds(alone.step_ms)}{_base(info, None)}"
-        return f"{now}; {describe_place(best)} takes at most {percent(alone.ms, alone.step_ms)} of it"
+        return f"{now}; {describe_place(best, info)} takes at most {percent(alone.ms, alone.step_ms)} of it"
     if gain is None or gain.step_ms is None:
         now = (
             _of_run(info) if step_ms is None else f"{milliseconds(step_ms)}{_base(info, None)}{_beside(info, step_ms)}"
@@ -215,7 +215,8 @@ def _describe_step(best: Finding | None, info: TraceInfo, together: Gain | None,
     of_run = best if together is None and best is not None and best.run_saving_ms_per_step is not None else None
     every = "both changes" if changes == 2 else f"all {changes} changes"
     how = every if together is not None else "one change" if changes < 2 else "the first change"
-    of_run_steps = tell_steps_of_run(find_phase(info.run, info.phase), gain.step_ms)
+    first_site = best.site if best is not None else None
+    of_run_steps = tell_steps_of_run(find_phase(info.run, info.phase), gain.step_ms, first_site)
     behind += f"; {of_run_steps}" if of_run_steps else ""
     if gain.is_bound:
         what = f"{every} save" if together is not None else "the first change saves"

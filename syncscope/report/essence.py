@@ -10,6 +10,7 @@ from syncscope.report.conclusion import conclude
 from syncscope.report.escape import terminal
 from syncscope.report.finding_phrases import describe_occurrences, format_place
 from syncscope.report.impact import describe_impact
+from syncscope.report.known_causes import describe_fixes
 from syncscope.report.trace_phrases import group_losses
 from syncscope.report.verdict_phrases import summarize_report
 from syncscope.schema.report import Report
@@ -42,12 +43,13 @@ def _cells(card: Card, report: Report) -> tuple[str, ...]:
     impact = describe_impact(finding, report.traces[finding.trace])
     amount = f"<br>{_shown(impact.amount)}" if impact.amount else ""
     rules = "<br>".join(f"{_shown(rule)} {_shown(name)}" for rule, name in card.tags)
-    place = _shown(format_place(finding))
+    place = _shown(format_place(finding, report.traces[finding.trace]))
     if finding.site and finding.site.expression:
         place += f"<br>{_code(finding.site.expression)}"
     often = describe_occurrences(finding, report.traces)
     told = _shown(finding.message) + (f"<br>{_shown(often)}" if often else "")
-    return f"<b>{_shown(impact.words)}</b>{amount}<br>{rules}", place, told, _shown(finding.fix)
+    fix = describe_fixes(finding, report.traces[finding.trace])
+    return f"<b>{_shown(impact.words)}</b>{amount}<br>{rules}", place, told, _shown(fix)
 
 
 def _shown(text: str) -> str:

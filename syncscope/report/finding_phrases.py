@@ -7,7 +7,9 @@ from collections.abc import Iterable, Sequence
 
 from syncscope.report.numbers import between, milliseconds, percent
 from syncscope.report.run_phrases import describe_frequency
+from syncscope.report.runs import find_phase
 from syncscope.report.worth_phrases import describe_saving, find_step_of_run, is_firm, range_of_run
+from syncscope.schema.expressions import shorten
 from syncscope.schema.findings import BETWEEN_RANKS, COMPILED, COUNTED, PACED, Finding, Frame
 from syncscope.schema.report import TraceInfo
 
@@ -181,16 +183,29 @@ def tells_more(finding: Finding) -> bool:
     return site is None or (at.file, at.line, at.function) != (site.file, site.line, site.function)
 
 
-def format_place(finding: Finding) -> str:
-    """The finding's line, else the annotation that it is in, as they stand in the report: not escaped."""
+def format_place(finding: Finding, info: TraceInfo | None = None) -> str:
+    """The finding's line, else the annotation that it is in; of what is about the step as a whole the loop of the
+    steps, where the trace's ``info`` tells it. As they stand in the report: not escaped."""
     if finding.site is not None:
         return format_location(finding.site)
-    return f"in {finding.annotation}, line unknown" if finding.annotation else "line unknown"
+    if finding.annotation:
+        return f"in {finding.annotation}, line unknown"
+    loop = name_loop(finding, info) if info is not None else None
+    return f"the {loop}" if loop else "line unknown"
 
 
 def format_location(frame: Frame) -> str:
     """``train.py:21``, as it stands in the report: not escaped."""
     return frame.file if frame.line is None else f"{frame.file}:{frame.line}"
+
+
+def name_loop(finding: Finding, info: TraceInfo) -> str | None:
+    """``loop of train.py:12``, of what is about the steps of a phase as a whole; ``None`` of what has a place of its
+    own, and where the loop is not known."""
+    phase = find_phase(info.run, finding.phase)
+    if phase is None or not phase.where or finding.site is not None or finding.annotation or finding.op:
+        return None
+    return f"loop of {phase.where.rsplit(' ', 1)[0]}"
 
 
 def name_work_ends(finding: Finding) -> list[str]:
@@ -217,8 +232,16 @@ def describe_work_ends(finding: Finding) -> list[str]:
 
 def shorten_expression(expression: str, most: int) -> str:
     """An expression in one line of at most so many characters, without the colon that ends a statement; not escaped."""
-    text = " ".join(expression.split()).removesuffix(":")
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+    return shorten(expression, most)
+
+
+def shorten_message(finding: Finding, most: int) -> str:
+    """What happens at a finding's line, its expression cut to so many characters; not escaped."""
+    expression = finding.site.expression if finding.site is not None else None
+    if not expression or len(expression) <= most:
+        return finding.message
+    whole = " ".join(expression.split())
+    return " ".join(finding.message.split()).replace(whole, shorten_expression(whole, most))
 
 
 def describe_finding(finding: Finding) -> list[str]:

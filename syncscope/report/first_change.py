@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
-from syncscope.report.finding_phrases import format_location, name_work_ends, shorten_expression
+from syncscope.report.finding_phrases import format_location, name_loop, name_work_ends, shorten_expression
 from syncscope.report.impact import Gain, measure_gain
 from syncscope.report.numbers import percent, span
 from syncscope.report.worth_phrases import LOW
-from syncscope.schema.findings import OF_BOUND, PACED, RACES, Finding
+from syncscope.schema.findings import PACED, RACES, Finding
 from syncscope.schema.idle import main_cause
 from syncscope.schema.report import TraceInfo
 
@@ -16,6 +16,8 @@ LEADS: dict[str, str] = {"known": "", "likely": "about "}
 """What comes before a saving, by how it is known. Of one of which only bounds are known, those are told instead."""
 ALONE = "; to see what that saves, record on a device that nobody else uses"
 """What follows a fix of launches whose cost another process on the device hides."""
+HIDDEN = 0.5
+"""Launches of which no more than this share of their idle time can be saved are hidden by others on the device."""
 MOST_SIGNS = 50
 """The most characters of an expression that are shown."""
 
@@ -48,7 +50,7 @@ def describe_change(finding: Finding, info: TraceInfo, *, with_gain: bool) -> Ch
     site = finding.site if not ends else finding.work_ends_at[0].site if len(ends) == 1 else None
     gain = measure_gain(finding, info) if with_gain and not finding.rule.startswith(RACES) else None
     return Change(
-        place=f"host work before {' and '.join(ends)}" if ends else describe_place(finding),
+        place=f"host work before {' and '.join(ends)}" if ends else describe_place(finding, info),
         expression=shorten_expression(site.expression, MOST_SIGNS) if site is not None and site.expression else None,
         gain=describe_gain(gain) if gain is not None and gain.step_ms else None,
         fix=f"{shorten_fix(finding.fix)}{ALONE}" if is_hidden(finding) else shorten_fix(finding.fix),
@@ -58,7 +60,7 @@ def describe_change(finding: Finding, info: TraceInfo, *, with_gain: bool) -> Ch
 def is_hidden(finding: Finding) -> bool:
     """Whether it is about launches that take far longer than what can be saved of that beside others on the device."""
     most, idle_ms = finding.saving_high_ms_per_step, finding.idle_ms_per_step
-    return finding.rule == PACED and most is not None and idle_ms is not None and most < OF_BOUND * idle_ms
+    return finding.rule == PACED and most is not None and idle_ms is not None and most < HIDDEN * idle_ms
 
 
 def describe_gain(gain: Gain) -> str:
@@ -76,15 +78,21 @@ def describe_bound(gain: Gain) -> str:
     return span(percent(low, gain.step_ms), " to ", most)
 
 
-def describe_place(finding: Finding) -> str:
-    """``train.py:21``; without a line the cause of idle time that its fix is for, the op or the name of the rule."""
+def describe_place(finding: Finding, info: TraceInfo | None = None) -> str:
+    """``train.py:21``; without a line the op, or of what is about the step as a whole the cause of idle time that its
+    fix is for or the name of the rule, with the loop of the steps where the trace's ``info`` is given: ``data loading
+    in the loop of train.py:12``."""
     if finding.site is not None:
         return format_location(finding.site)
+    loop = name_loop(finding, info) if info is not None else None
     if finding.causes:
-        return (main_cause(finding) or finding.causes[0]).cause
+        cause = (main_cause(finding) or finding.causes[0]).cause
+        return f"{cause} in the {loop}" if loop else cause
     if finding.annotation:
         return f"{finding.op or finding.name} in {finding.annotation}"
-    return f"{finding.op} (line unknown)" if finding.op else finding.name
+    if finding.op:
+        return f"{finding.op} (line unknown)"
+    return f"{finding.name} {loop}" if loop else finding.name
 
 
 def shorten_fix(fix: str) -> str:

@@ -16,6 +16,7 @@ from syncscope.report.escape import command, command_property, terminal
 from syncscope.report.finding_phrases import describe_finding, describe_occurrences, format_place
 from syncscope.report.impact import Level as Weight
 from syncscope.report.impact import describe_impact
+from syncscope.report.known_causes import describe_fixes
 from syncscope.report.repository import in_repository
 from syncscope.report.trace_phrases import group_losses, group_warnings, join_labels
 from syncscope.report.verdict_phrases import (
@@ -95,10 +96,10 @@ def _finding(card: Card, level: Level, report: Report, base: str) -> str:
     if on := count_traces(card, report):
         facts += f"; {on}"
     message, *more = describe_finding(finding)
-    lines = [f"{message} ({facts})", *more, f"Fix: {finding.fix}"]
+    lines = [f"{message} ({facts})", *more, f"Fix: {describe_fixes(finding, report.traces[finding.trace])}"]
     place = {}
     if site is None or file is None or site.line is None:
-        lines.insert(0, f"{format_place(finding)}:")
+        lines.insert(0, f"{format_place(finding, report.traces[finding.trace])}:")
     else:
         place = {"line": site.line, "col": site.column, "endColumn": site.end_column}
     title = ", ".join(f"{rule} {name}" for rule, name in card.tags)

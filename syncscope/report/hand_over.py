@@ -15,6 +15,7 @@ from syncscope.report.cards import Card
 from syncscope.report.escape import code, markdown, terminal
 from syncscope.report.finding_phrases import describe_occurrences, format_location
 from syncscope.report.impact import describe_impact
+from syncscope.report.known_causes import describe_fixes
 from syncscope.report.numbers import milliseconds
 from syncscope.report.worth_phrases import find_step_ms
 from syncscope.schema.findings import Finding
@@ -34,7 +35,8 @@ def write_markdown(card: Card, report: Report, sources: Sources) -> str:
     lead = card.lead
     rules = ", ".join(f"{rule} {name}" for rule, name in card.tags)
     title = f"**{markdown(rules)}**: {_place(lead)}"
-    parts = [title, markdown(lead.message), f"- {markdown(_amounts(card, report))}", f"- **Fix:** {markdown(lead.fix)}"]
+    fix = describe_fixes(lead, report.traces[lead.trace])
+    parts = [title, markdown(lead.message), f"- {markdown(_amounts(card, report))}", f"- **Fix:** {markdown(fix)}"]
     source = _source(lead, sources)
     return "\n\n".join([*parts[:2], "\n".join(parts[2:]), *([source] if source else [])]) + "\n"
 
@@ -50,7 +52,7 @@ def write_prompt(card: Card, report: Report, sources: Sources) -> str:
         f"A PyTorch program has {_kind(lead)}{where} ({terminal(rules)}).{expression}",
         f"What happens: {terminal(lead.message)}",
         f"What it costs: {terminal(_amounts(card, report))}.",
-        f"What to change: {terminal(lead.fix)}",
+        f"What to change: {terminal(describe_fixes(lead, info))}",
     ]
     source = _source(lead, sources)
     if source:

@@ -19,6 +19,7 @@ from syncscope.report.html_file import assemble
 from syncscope.report.html_page import RuleDoc, View, document_rules, make_views, split_step
 from syncscope.report.html_run import Runs, make_runs
 from syncscope.report.impact import Impact, describe_impact
+from syncscope.report.known_causes import list_fixes
 from syncscope.report.missing_lines import explain_missing_lines
 from syncscope.report.no_change import KERNELS, name_whole
 from syncscope.report.notable import reduced
@@ -52,6 +53,8 @@ class _Page(msgspec.Struct, frozen=True, kw_only=True):
     """Traces of the report that the page does not show."""
     views: tuple[View, ...]
     rules: tuple[RuleDoc, ...]
+    fixes: tuple[tuple[tuple[str, str], ...], ...]
+    """What to do about each finding, each with the cause of idle time that it is for."""
     examples: tuple[Example | None, ...]
     """What to write instead, of each finding."""
     conclusion: tuple[tuple[str, str], ...]
@@ -102,6 +105,7 @@ def render(report: Report, lanes: Sequence[Lanes] = ()) -> str:
         left_out=len(whole.traces) - len(report.traces),
         views=make_views(report, lanes),
         rules=document_rules(report),
+        fixes=tuple(tuple(list_fixes(finding, report.traces[finding.trace])) for finding in report.findings),
         examples=tuple(_example(finding) for finding in report.findings),
         conclusion=concluded.lines,
         change=concluded.first,
@@ -115,7 +119,7 @@ def render(report: Report, lanes: Sequence[Lanes] = ()) -> str:
         causes=tuple(next(iter(describe_causes(finding, report)), None) for finding in report.findings),
         runs=make_runs(report),
         splits=tuple(_split(info) for info in report.traces),
-        savings=tuple(_savings(report, number) for number in range(len(report.traces))),
+        savings=tuple(_savings(report, number, concluded.finding) for number in range(len(report.traces))),
     )
     data = _Data(report=_shown(report), page=page, lanes=tuple(lanes))
     return assemble("page.html", _title(whole), data, SCRIPTS)
@@ -126,8 +130,8 @@ def _split(info: TraceInfo) -> dict[str, Any] | None:
     return draw_step(parts, on_page, legend=False) if parts else None
 
 
-def _savings(report: Report, trace: int) -> Saving | None:
-    rows, step = find_savings(report, trace), find_step_ms(report.traces[trace])
+def _savings(report: Report, trace: int, first: Finding | None) -> Saving | None:
+    rows, step = find_savings(report, trace, first), find_step_ms(report.traces[trace])
     if not rows or not step:
         return None
     whole = "step" if name_whole(report.traces[trace]) == "step" else "trace"

@@ -11,21 +11,14 @@ from syncscope.report.card_phases import describe_phase
 from syncscope.report.cards import Card, choose_findings, make_cards
 from syncscope.report.families import find_family
 from syncscope.report.hand_over import Sources, write_markdown, write_prompt
-from syncscope.report.joint import explain_joint
+from syncscope.report.headings import describe_heading
 from syncscope.report.picture.lanes import Lanes
 from syncscope.report.picture.of_trace import find_picture
-from syncscope.report.prominence import KINDS, Kind, find_kind, is_unseen
+from syncscope.report.prominence import KINDS, find_kind, is_unseen
 from syncscope.schema.report import Report
 
 LEAST_FAMILY = 3
 """Cards that are one change are folded into one from so many on."""
-HEADINGS: dict[Kind, str] = {
-    "whole": "",
-    "outside": "Outside of the steps or in few of them: saving not known",
-    "small": "Each saves under 1 %",
-}
-
-JOINT = "Each saves under 1 % alone, all of them together more: a wait that is left holds the host as well"
 
 
 class CardView(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,7 +47,7 @@ def view_cards(report: Report, lanes: Sequence[Lanes]) -> tuple[CardView, ...]:
     chosen = {id(finding) for finding in choose_findings(report)}
     taken: Counter[str] = Counter()
     cards = make_cards(report.findings)
-    families = _number_families(cards, report)
+    families, headings = _number_families(cards, report), _head_kinds(cards, report)
     views: list[tuple[tuple[object, ...], CardView]] = []
     for place, card in enumerate(cards):
         lead, first = card.lead, families.get(place, place)
@@ -67,7 +60,7 @@ def view_cards(report: Report, lanes: Sequence[Lanes]) -> tuple[CardView, ...]:
             groups=tuple(tuple(number[id(finding)] for finding in group) for group in card.groups),
             phases=tuple((one.phase or "", describe_phase(one, report)) for one in (lead, *card.others) if card.others),
             sums_up=_sums_up(card, chosen),
-            heading=_heading(card, report, sums_up=_sums_up(card, chosen)),
+            heading=_heading(card, report, headings, sums_up=_sums_up(card, chosen)),
             follows=first != place,
             markdown=write_markdown(card, report, known),
             prompt=write_prompt(card, report, known),
@@ -86,13 +79,21 @@ def _number_families(cards: Sequence[Card], report: Report) -> dict[int, int]:
     return {number: mine[0] for mine in members.values() if len(mine) >= LEAST_FAMILY for number in mine}
 
 
-def _heading(card: Card, report: Report, *, sums_up: bool) -> str:
+def _head_kinds(cards: Sequence[Card], report: Report) -> tuple[str, ...]:
+    """The headings of the kinds of cards, in their order."""
+    own = [card for card in cards if card.lead.status == "unexpected"]
+    return tuple(
+        describe_heading(kind, [card for card in own if find_kind(card, report) == kind], report) for kind in KINDS
+    )
+
+
+def _heading(card: Card, report: Report, headings: Sequence[str], *, sums_up: bool) -> str:
     if sums_up:
         return "Sums up the cards above"
     if card.lead.status != "unexpected":
         return "Expected, or in the baseline"
-    kind = find_kind(card, report)
-    return JOINT if kind == "small" and explain_joint(report) else HEADINGS[kind]
+    heading = headings[KINDS.index(find_kind(card, report))]
+    return heading[:1].upper() + heading[1:]
 
 
 def _rank(card: Card, report: Report) -> tuple[bool, int, bool]:

@@ -10,11 +10,11 @@ import msgspec
 from syncscope.report.compiling_phrases import describe_compiling
 from syncscope.report.figures.colours import on_page
 from syncscope.report.numbers import milliseconds
+from syncscope.report.phase_lines import describe_lines
 from syncscope.report.run_phrases import (
     describe_caveats,
     describe_difference,
     describe_frequency,
-    describe_lines,
     describe_recorded,
     describe_run,
     describe_share,

@@ -9,7 +9,7 @@ import msgspec
 from syncscope.report.numbers import between, milliseconds, percent
 from syncscope.report.runs import main_phase
 from syncscope.report.worth_phrases import LOW, find_step_ms, find_step_of_run, is_firm, range_of_run
-from syncscope.schema.findings import NOTHING, OF_BOUND, RACES, Finding
+from syncscope.schema.findings import NOTHING, RACES, Finding, IdleCause
 from syncscope.schema.report import Report, TraceInfo
 
 Level = Literal["wrong", "high", "medium", "low", "unknown"]
@@ -17,6 +17,8 @@ Level = Literal["wrong", "high", "medium", "low", "unknown"]
 ``unknown``: also of what only asks for another recording, whatever it may save at most."""
 
 HIGH = 0.1
+MOSTLY_BOUND = 0.5
+"""Where what is known of all changes together is less than this share of the most that they save, that is told."""
 BEFORE = {"known": "", "likely": "about ", "at most": "at most ", "between": "up to "}
 """What comes before a saving, by how it is known."""
 
@@ -97,7 +99,7 @@ def measure_all(report: Report) -> Gain | None:
     gain = _gain(ms, low, most if high is None else high, likely, info)
     if any(finding.asks_for_more for finding in report.findings):
         return gain if gain is not None and gain.kind in ("known", "likely") and gain.ms >= NOTHING else None
-    if gain is not None and high is not None and most is not None and OF_BOUND * most > gain.ms:
+    if gain is not None and high is not None and most is not None and MOSTLY_BOUND * most > gain.ms:
         gain = _gain(None, low, most, None, info)
     return gain if gain is not None and gain.ms >= NOTHING else None
 
@@ -126,22 +128,30 @@ def describe_impact(finding: Finding, info: TraceInfo) -> Impact:
     return Impact(level=level, words=f"saves {before}{percent(gain.ms, gain.step_ms)}", amount=amount)
 
 
-def _impact_of_cause(finding: Finding, info: TraceInfo) -> Impact:
-    """Of a finding whose own saving is not known: what the cause of idle time saves by which it is placed, or the most
-    that one of them saves."""
+def find_told_cause(finding: Finding, info: TraceInfo) -> tuple[IdleCause, Gain] | None:
+    """Of a finding whose own saving is not known the cause of idle time that is told instead: the one by which it is
+    placed, or the one that saves most at most. ``None`` where that is under 1 % of the step, or not known."""
+    if measure_gain(finding, info) is not None:
+        return None
     own = [one for one in finding.causes if not one.covered_by]
     known = [one for one in own if (one.likely_saving_ms_per_step or 0.0) >= NOTHING]
     cause = max(known, key=lambda one: one.likely_saving_ms_per_step or 0.0, default=None)
     if cause is None:
         cause = max(own, key=lambda one: one.saving_high_ms_per_step or 0.0, default=None)
     if cause is None:
-        return Impact(level="unknown", words="saving not known")
+        return None
     gain = _gain(
         cause.saving_ms_per_step, cause.saving_low_ms_per_step, cause.saving_high_ms_per_step,
         cause.likely_saving_ms_per_step, info,
     )  # fmt: skip
-    if gain is None or not gain.step_ms or gain.ms < LOW * gain.step_ms:
+    return None if gain is None or not gain.step_ms or gain.ms < LOW * gain.step_ms else (cause, gain)
+
+
+def _impact_of_cause(finding: Finding, info: TraceInfo) -> Impact:
+    told = find_told_cause(finding, info)
+    if told is None:
         return Impact(level="unknown", words="saving not known")
+    cause, gain = told
     words = f"{cause.cause} alone saves {BEFORE[gain.kind]}{percent(gain.ms, gain.step_ms)}"
     return Impact(level="unknown", words=words, amount=_amount(gain) + _describe_base(finding, info))
 

@@ -14,6 +14,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from syncscope.report.escape import log_line, terminal
 from syncscope.report.finding_phrases import describe_cost, describe_finding, format_place, group_alike
+from syncscope.report.known_causes import describe_fixes
 from syncscope.report.numbers import count
 from syncscope.report.trace_phrases import label_by_file
 from syncscope.report.verdict_phrases import describe_stale
@@ -113,10 +114,10 @@ def _text(findings: Iterable[Finding], traces: Sequence[TraceInfo]) -> str:
     for finding in findings:
         expression = f"  {finding.site.expression}" if finding.site and finding.site.expression else ""
         lines += [
-            f"{format_place(finding)}{expression}",
+            f"{format_place(finding, traces[finding.trace])}{expression}",
             describe_cost(finding, traces),
             *describe_finding(finding),
-            f"fix: {finding.fix}",
+            f"fix: {describe_fixes(finding, traces[finding.trace])}",
             "",
         ]
     return "\n".join(log_line(terminal(line)) for line in lines)

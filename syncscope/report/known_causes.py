@@ -9,7 +9,9 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from syncscope.advice import Advice, choose
-from syncscope.report.impact import measure_gain
+from syncscope.report.finding_phrases import format_location
+from syncscope.report.impact import find_told_cause, measure_gain
+from syncscope.report.trace_phrases import label_cause, was_shared
 from syncscope.report.worth_phrases import LOW
 from syncscope.schema.findings import RACES, Finding, IdleCause, gain, is_exposed
 from syncscope.schema.idle import main_cause
@@ -40,6 +42,26 @@ def begin_with_cause(best: Finding | None, found: Sequence[Finding], traces: Seq
     workers = [one for idle in found if idle.causes for one in _with_workers(idle, traces[idle.trace])]
     beside = [cause for one in found if not one.asks_for_more for cause in _beside(one, traces[one.trace])]
     return max((one for one in (*beside, *workers) if worth(one) > least), key=worth, default=first)
+
+
+def list_fixes(finding: Finding, info: TraceInfo) -> list[tuple[str, str]]:
+    """What to do about a finding, each with the cause of idle time that it is for: ``""`` for all of it. Where another
+    cause than that of its fix is told to save something, what to do about that comes first, if it is known."""
+    told, main = find_told_cause(finding, info), main_cause(finding)
+    if told is None or main is None or told[0].cause == main.cause:
+        return [("", finding.fix)]
+    cause, gain = told
+    advice = None if gain.is_bound else _advise(cause.cause)
+    own = (label_cause(main.cause, was_shared(info)), finding.fix)
+    if advice is None:
+        return [own]
+    at = f"At {format_location(cause.site)}: " if cause.site is not None else ""
+    return [(cause.cause, f"{at}{advice.sentence}"), own]
+
+
+def describe_fixes(finding: Finding, info: TraceInfo) -> str:
+    """The same in one text."""
+    return " ".join(f"For {cause}: {fix}" if cause else fix for cause, fix in list_fixes(finding, info))
 
 
 def _beside(finding: Finding, info: TraceInfo) -> Iterator[Finding]:

@@ -14,6 +14,7 @@ from syncscope.report.conclusion import conclude
 from syncscope.report.escape import code, markdown
 from syncscope.report.finding_phrases import describe_finding, describe_occurrences, format_location, format_place
 from syncscope.report.impact import describe_impact
+from syncscope.report.known_causes import describe_fixes
 from syncscope.report.notable import notable
 from syncscope.report.numbers import count, milliseconds
 from syncscope.report.run_phrases import (
@@ -93,7 +94,9 @@ def _findings(findings: Sequence[Finding], report: Report, most: int) -> Iterato
 def _cells(card: Card, report: Report) -> list[str]:
     finding, site = card.lead, card.lead.site
     before = "before " if finding.work_ends_at else ""
-    place = before + code(format_location(site)) if site else markdown(format_place(finding))
+    place = (
+        before + code(format_location(site)) if site else markdown(format_place(finding, report.traces[finding.trace]))
+    )
     if site and site.expression:
         place += f"<br>{code(site.expression)}"
     if site and site.function:
@@ -107,7 +110,8 @@ def _cells(card: Card, report: Report) -> list[str]:
     amount = f"<br>{markdown(impact.amount)}" if impact.amount else ""
     tags = "".join(f"<br>**{markdown(rule)}** {markdown(name)}" for rule, name in card.tags)
     told = [*describe_finding(finding), *describe_causes(finding, report)]
-    what = "<br>".join([*map(markdown, told), f"**Fix:** {markdown(finding.fix)}"])
+    fix = describe_fixes(finding, report.traces[finding.trace])
+    what = "<br>".join([*map(markdown, told), f"**Fix:** {markdown(fix)}"])
     return [f"{markdown(impact.words)}{amount}{tags}", place, often, what]
 
 

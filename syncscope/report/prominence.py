@@ -7,16 +7,16 @@ from typing import Literal
 from syncscope.report.cards import Card
 from syncscope.report.finding_phrases import describe_much
 from syncscope.report.impact import describe_impact, measure_gain
-from syncscope.report.runs import is_outside_steps, is_seldom
+from syncscope.report.runs import is_counted_only, is_outside_steps, is_seldom
 from syncscope.report.worth_phrases import LOW, find_step_ms
 from syncscope.schema.findings import COUNTED, Finding
 from syncscope.schema.order import RARE
 from syncscope.schema.report import Report, TraceInfo
 
-Kind = Literal["whole", "outside", "small"]
-"""A card in full; one of those that were counted outside of all steps or in few of them, or of those that save
-little."""
-KINDS: tuple[Kind, ...] = ("whole", "outside", "small")
+Kind = Literal["whole", "counted", "outside", "small"]
+"""A card in full; one of those of which nothing but their number is known, because no window recorded them; of those
+that were counted outside of all steps or in few of them, or of those that save little."""
+KINDS: tuple[Kind, ...] = ("whole", "counted", "outside", "small")
 """In the order in which they are shown."""
 
 
@@ -28,15 +28,18 @@ def find_kind(card: Card, report: Report) -> Kind:
         return "outside"
     if _is_rare(card, report):
         return "outside"
+    if is_unseen(card, report) and not is_counted_only(info):
+        return "counted"
     return "small" if level == "low" or _blocks_little(finding, info) else "whole"
 
 
 def is_unseen(card: Card, report: Report) -> bool:
-    """Whether a line was only counted, and blocks for little of a step as far as that is known: all that is told of it
-    fits into a line."""
+    """Whether a line was only counted in the steps, and blocks for little of one as far as that is known: all that is
+    told of it fits into a line."""
     finding = card.lead
     level = describe_impact(finding, report.traces[finding.trace]).level
-    return level == "unknown" and finding.site_source == COUNTED and not describe_much(finding, report.traces)
+    counted = finding.site_source == COUNTED or (finding.per_step == 0 and finding.run_per_step is not None)
+    return level == "unknown" and counted and not describe_much(finding, report.traces)
 
 
 def _is_rare(card: Card, report: Report) -> bool:

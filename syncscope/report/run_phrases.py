@@ -10,11 +10,9 @@ from collections.abc import Sequence
 
 from syncscope.report.numbers import count, milliseconds, seconds
 from syncscope.report.runs import find_phase, is_counted_only, is_main, phase_of
-from syncscope.schema.expressions import begins_loader
 from syncscope.schema.findings import Finding
-from syncscope.schema.numbers import percent
 from syncscope.schema.report import Report, TraceInfo
-from syncscope.schema.run import Phase, PhaseLine, Run, StepTime
+from syncscope.schema.run import Phase, Run, StepTime
 
 FEW = 4
 """Occurrences below this are told one by one, not as a rate."""
@@ -37,21 +35,6 @@ PARTLY = 1.005
 """A phase of which one step in so many was counted, or in fewer, was counted in part."""
 MOST_PARTS = 3
 """Phases that were counted in part and are named."""
-
-LEAST_PHASE, LEAST_OF_PHASE, MOST_LINES = 0.1, 0.25, 2
-"""A phase without a window has its lines named where it has this share of the run, and they this share of it; so many
-at most."""
-FEWEST_LOOKS = 5
-"""Looks at a phase from which on they tell where its time goes."""
-
-MODULE = "<module>"
-"""What Python calls the code of a file outside of all functions."""
-
-ANEW = ", where a loader begins anew: keep one iterator, or its workers (persistent_workers=True)"
-
-UNEVEN, UNEVEN_MEAN = 3.0, 1.3
-"""Steps are uneven where their 95th percentile is so many times their median, and their mean so many times. Those
-of the run are unlike the recorded one where they take so many times as long, or it does."""
 
 TIMES = {"epoch end": "an epoch", "checkpoint": "a checkpoint"}
 """What one of a kind of phase is called, where each time in it counts, and not its steps."""
@@ -147,67 +130,6 @@ def describe_recorded(run: Run, phase: int) -> str:
     if steps is None:
         return "yes"
     return f"{steps[0]}–{steps[1]}" if steps[0] < steps[1] else str(steps[0])
-
-
-def describe_lines(run: Run) -> list[str]:
-    """Where the time of phases goes that no window recorded, or whose steps are too uneven for one to show it:
-    ``epoch end: 83 % of the time in fit (train.py:79)``. Of those with a tenth of the run, and only lines that have a
-    quarter of their phase."""
-    said = []
-    for phase in sorted(run.phases, key=lambda one: -one.share):
-        if phase.share < LEAST_PHASE:
-            continue
-        uneven = _describe_uneven(phase)
-        lines = [] if phase.recorded and uneven is None else _name_lines(phase)
-        named = [f"{percent(one.share, 1.0)} {_describe_line(one)}" for one in lines]
-        facts = [*([uneven] if uneven else []), *([", ".join(named)] if named else [])]
-        if facts:
-            said.append(f"{phase.name}, {describe_share(phase.share)} of the run: {'; '.join(facts)}")
-    return said
-
-
-def _name_lines(phase: Phase) -> list[PhaseLine]:
-    """The lines with most of a phase's time, as far as enough looks tell."""
-    known = [one for one in phase.lines if one.share >= LEAST_OF_PHASE][:MOST_LINES]
-    return known if phase.looks >= FEWEST_LOOKS else []
-
-
-def _describe_line(line: PhaseLine) -> str:
-    place, function = f"{line.site.file}:{line.site.line}", line.site.function
-    return f"at {place}" if function == MODULE else f"in {function} ({place})"
-
-
-def tell_steps_of_run(phase: Phase | None, step_ms: float) -> str | None:
-    """What a step takes over the run, where the one of ``step_ms`` that is told is far shorter or longer, and at which
-    line most of it, if shorter: ``over the run a step takes 45.1 ms, 37 % of it at train.py:120``; else ``None``. Where
-    steps are even, half of them must differ as much, too: a mean of few may be that of the first ones."""
-    if phase is None or phase.step_ms is None:
-        return None
-    typical, median = phase.step_ms.typical, phase.step_ms.median
-    if UNEVEN_MEAN * max(typical, median) <= step_ms:
-        return f"over the run a step takes {milliseconds(typical)}"
-    if (typical if _describe_uneven(phase) else min(typical, median)) < UNEVEN_MEAN * step_ms:
-        return None
-    longer = f"over the run a step takes {milliseconds(phase.step_ms.typical)}"
-    line = next(iter(_name_lines(phase)), None)
-    if line is None:
-        return longer
-    anew = ANEW if begins_loader(line.site.expression) else ""
-    return f"{longer}, {percent(line.share, 1.0)} of it {_describe_line(line)}{anew}"
-
-
-def _describe_uneven(phase: Phase) -> str | None:
-    """How far apart the steps of a phase are, where a few take a good part of its time. Where the host may run ahead of
-    the device, its steps say nothing of that."""
-    step = phase.step_ms
-    if step is None or step.mean is None or (phase.waits_per_step or 0.0) < 1.0:
-        return None
-    if step.p95 < UNEVEN * step.median or step.mean < UNEVEN_MEAN * step.median:
-        return None
-    return (
-        f"uneven steps of {milliseconds(step.median)} in the median, {milliseconds(step.mean)} on average and "
-        f"{milliseconds(step.p95)} at the 95th percentile"
-    )
 
 
 def describe_difference(run: Run, first: Run) -> list[str]:

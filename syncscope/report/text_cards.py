@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Iterator, MutableMapping, Sequence
 
 from rich.console import Console
 from rich.text import Text
@@ -17,13 +17,16 @@ from syncscope.report.finding_phrases import (
     describe_often,
     describe_work_ends,
     format_location,
+    name_loop,
     shorten_expression,
+    shorten_message,
     tells_more,
 )
+from syncscope.report.headings import describe_heading
 from syncscope.report.impact import Impact, Level, describe_impact
-from syncscope.report.joint import explain_joint
+from syncscope.report.known_causes import list_fixes
 from syncscope.report.numbers import count, size
-from syncscope.report.prominence import Kind, find_kind, is_unseen
+from syncscope.report.prominence import KINDS, Kind, find_kind
 from syncscope.report.run_phrases import describe_source
 from syncscope.report.text_lines import line, place
 from syncscope.report.view import MOST_CARDS, View
@@ -38,19 +41,16 @@ STYLES: dict[Level, str] = {
     "low": "dim",
     "unknown": "bold",
 }
-HEADINGS: dict[Kind, str] = {
-    "outside": "outside of the steps or in few of them, saving not known:",
-    "small": "each saves under 1 %:",
-}
-JOINT = "each saves under 1 % alone, all of them together more:"
 INDENT = 2
 LONG_PLACE, LONG_EXPRESSION = 30, 44
 """Characters from which a place in one line loses its folders, and after which an expression is cut."""
+MOST_IN_CARD = 80
+"""Characters of an expression that a card shows, unless all is asked for."""
 LONG_FIX = 60
 """Characters after which a fix that a card above has told is not told again."""
 MOST_LINES = 6
 """Lines of a file that are named behind the first."""
-MOST_BRIEF = {"whole": 10, "outside": 4, "small": 6}
+MOST_BRIEF: dict[Kind, int] = {"whole": 10, "counted": 6, "outside": 4, "small": 6}
 """Findings that have a line each, of those that have no card."""
 
 
@@ -60,19 +60,21 @@ def show_cards(cards: Sequence[Card], report: Report, console: Console, view: Vi
     each, unless ``view`` asks otherwise."""
     kept = list(cards if view.top is None else cards[: view.top])
     every = failing or view.verbose or view.top is not None
-    kinds = {id(card): "whole" if every else find_kind(card, report) for card in kept}
+    kinds: dict[int, Kind] = {id(card): "whole" if every else find_kind(card, report) for card in kept}
+    if "whole" not in kinds.values():  # what was only counted is all that there is: it is told in full
+        kinds = {number: "whole" if kind == "counted" else kind for number, kind in kinds.items()}
     whole = [card for card in kept if kinds[id(card)] == "whole"]
-    seen = whole if every else [card for card in whole if not is_unseen(card, report)] or whole
-    full = {id(card) for card in (seen if every else seen[:MOST_CARDS])}
+    full = {id(card) for card in (whole if every else whole[:MOST_CARDS])}
     fixes: dict[str, Site] = {}
     for card in whole:
         if id(card) in full:
             _card(card, report, console, view, failing, fixes)
     rest = [card for card in whole if id(card) not in full]
     _briefly(rest, "also:", report, console, MOST_BRIEF["whole"])
-    for kind, heading in HEADINGS.items():
-        heading = JOINT if kind == "small" and explain_joint(report) else heading
-        _briefly([card for card in kept if kinds[id(card)] == kind], heading, report, console, MOST_BRIEF[kind])
+    for kind in KINDS[1:]:
+        cards_of_kind = [card for card in kept if kinds[id(card)] == kind]
+        heading = f"{describe_heading(kind, cards_of_kind, report)}:"
+        _briefly(cards_of_kind, heading, report, console, MOST_BRIEF[kind])
     if len(kept) < len(cards):
         line(console, Text(f"… and {count(len(cards) - len(kept), 'more finding')} (--top {view.top})", style="dim"))
         console.print()
@@ -114,7 +116,7 @@ def _brief_line(cards: Sequence[Card], report: Report) -> Text:
     others += _same_elsewhere([one for one in cards[1:] if one.lead.site != finding.site], finding)
     others += [text for text in (name_other_phases(card),) if text]
     facts = [*source, *often, *much, *others, *describe_traces(card, report, shown=bool(much))]
-    where = _without_line(finding) if finding.site is None else _short(format_location(finding.site))
+    where = _without_line(finding, report) if finding.site is None else _short(format_location(finding.site))
     where = f"before {where}" if finding.work_ends_at and finding.site is not None else where
     codes = "".join(f", {terminal(rule)}" for rule, _ in card.tags[1:])
     text = Text.assemble((lead, STYLES[impact.level]), *_tags(card)[:2], codes, f"  {terminal(where)}" if where else "")
@@ -152,12 +154,15 @@ def _in_phase(finding: Finding, report: Report) -> str:
     return f"in {finding.phase}: " if finding.phase and not counted and len(report.traces) > 1 else ""
 
 
-def _without_line(finding: Finding) -> str:
-    """The annotation that a finding without a line is in, else its op, or that its line is unknown; ``""`` of what is
-    about the step as a whole."""
+def _without_line(finding: Finding, report: Report) -> str:
+    """The annotation that a finding without a line is in, else its op, or that its line is unknown; of what is about
+    the step as a whole the loop of the steps, or ``""`` where that is not known."""
     if finding.annotation:
         return f"in {finding.annotation}"
-    return f"{finding.op}, line unknown" if finding.op else ""
+    if finding.op:
+        return f"{finding.op}, line unknown"
+    loop = name_loop(finding, report.traces[finding.trace])
+    return f"the {loop}" if loop else ""
 
 
 def _short(place: str) -> str:
@@ -173,13 +178,15 @@ def _card(
     finding = card.lead
     impact = describe_impact(finding, report.traces[finding.trace])
     line(console, _heading(card, impact, failing), hang=INDENT)
+    most = len(finding.message) if view.verbose else MOST_IN_CARD
     if finding.site is not None:
         shown = Text("before " if finding.work_ends_at else "", style="dim")
-        shown.append_text(place(finding.site, finding.site.expression, "bold cyan", view.link))
+        expression = finding.site.expression or ""
+        shown.append_text(place(finding.site, shorten_expression(expression, most), "bold cyan", view.link))
         if finding.site_source == "stack":
             shown.append(" (the def)", style="dim")
         line(console, shown, INDENT, hang=INDENT)
-    elif where := _without_line(finding):
+    elif where := _without_line(finding, report):
         line(console, Text(terminal(where), style="dim"), INDENT, hang=INDENT)
     if finding.exceeds:
         line(console, Text(terminal(finding.exceeds), style="yellow"), INDENT, hang=INDENT)
@@ -193,17 +200,23 @@ def _card(
         line(console, Text(terminal(others), style="dim"), INDENT, hang=INDENT)
     causes_said = [*describe_causes(finding, report), *([] if view.verbose else describe_work_ends(finding))]
     if view.verbose or not causes_said:  # the causes say the same, with what each is worth
-        line(console, Text(terminal(finding.message)), INDENT)
+        line(console, Text(terminal(shorten_message(finding, most))), INDENT)
     for causes in causes_said:
         line(console, Text(terminal(causes)), INDENT, hang=INDENT)
     for why in _explain_saving(finding) if view.verbose else ():
         line(console, Text(terminal(why), style="dim"), INDENT, hang=INDENT)
-    told = fixes.get(finding.fix) if not (failing or view.verbose) and len(finding.fix) > LONG_FIX else None
-    fix = _point_to(told, finding.site) if told is not None else finding.fix
-    if finding.site is not None:
-        fixes.setdefault(finding.fix, finding.site)
-    line(console, Text.assemble(("fix: ", "green"), terminal(fix)), INDENT, hang=5)
+    for label, fix in _fixes(finding, report, {} if failing or view.verbose else fixes):
+        line(console, Text.assemble((label, "green"), terminal(fix)), INDENT, hang=5)
     console.print()
+
+
+def _fixes(finding: Finding, report: Report, told: MutableMapping[str, Site]) -> Iterator[tuple[str, str]]:
+    """What to do about a finding, with a label each; of a long one that was ``told``, where."""
+    for cause, fix in list_fixes(finding, report.traces[finding.trace]):
+        before = told.get(fix) if len(fix) > LONG_FIX else None
+        if finding.site is not None:
+            told.setdefault(fix, finding.site)
+        yield f"fix ({terminal(cause)}): " if cause else "fix: ", _point_to(before, finding.site) if before else fix
 
 
 def _point_to(told: Site, site: Site | None) -> str:

@@ -11,10 +11,10 @@ from rich.text import Text
 
 from syncscope.report.compiling_phrases import describe_compiling
 from syncscope.report.escape import log_line, terminal
+from syncscope.report.phase_lines import describe_lines
 from syncscope.report.run_phrases import (
     describe_caveats,
     describe_difference,
-    describe_lines,
     describe_recorded,
     describe_run,
     describe_share,

@@ -144,10 +144,10 @@ def _in_ms(amount: str) -> float:
 
 
 def label_cause(cause: str, shared: bool = False) -> str:
-    """A cause as words: identifiers come with underscores or hyphens. ``shared`` is whether other processes used the
-    device too."""
-    if cause == QUEUED and shared:
-        return "queued behind another process"
+    """A cause as words: identifiers come with underscores or hyphens. A device that is idle though work is queued for
+    it holds that back. ``shared`` is whether other processes used the device too."""
+    if cause == QUEUED:
+        return "queued behind another process" if shared else "queued but held back"
     return cause.replace("_", " ")
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from syncscope.report.cards import choose_findings, count_saving, make_cards
 from syncscope.report.finding_phrases import group_alike
-from syncscope.report.joint import explain_joint
+from syncscope.report.joint import explain_sum
 from syncscope.report.numbers import count
 from syncscope.report.worth_phrases import describe_all
 from syncscope.schema.findings import Finding
@@ -21,8 +21,10 @@ def summarize_report(report: Report) -> str:
     facts = [count(number, "finding") if number else "no findings"]
     if places < number:
         facts[0] += f" at {count(places, 'place')}"
-    if 1 < (saving := count_saving(found)) < places:
-        facts[0] += f", {saving} of them known to save something"
+    every = "all"
+    if 1 < (known := count_saving(found)) < places:
+        facts[0] += f", {known} of them known to save something"
+        every = f"these {known}"
     if summing := _summing_up(report, found):
         facts.append(f"{summing} more that only {'sums' if summing == 1 else 'sum'} up others")
     for status, ending in (("expected", "expected"), ("baseline", "in the baseline")):
@@ -30,9 +32,9 @@ def summarize_report(report: Report) -> str:
             facts.append(f"{number} {ending}")
     step = "a recorded step" if all(info.steps.count for info in report.traces) else "in all"
     if places > 1:
-        joint = explain_joint(report)
+        joint = explain_sum(report)
         more = f"; {joint}" if joint else ""
-        facts += [f"all fixed together: {saving}{more}" for saving in describe_all(report, step)]
+        facts += [f"{every} fixed together: {saving}{more}" for saving in describe_all(report, step)]
     if report.unread:
         facts.append(f"{count(len(report.unread), 'trace')} not read")
     return " · ".join(facts)

@@ -103,7 +103,7 @@ def answer_asked(info: TraceInfo) -> Iterator[str]:
 def describe_causes(finding: Finding, report: Report) -> list[str]:
     """What each cause of a finding about idle time is worth, in one sentence: ``data loading: saves about 44 ms (28 %);
     wait: 3 ms, see SYN102 (train.py:21)``. Of one whose saving is not known it is how long it takes, where that is
-    much: ``queued on device: 41 ms``. Nothing where that is all there is to tell, which the message tells, too."""
+    much: ``queued but held back: 41 ms``. Nothing where that is all there is to tell, which the message tells, too."""
     said = [_describe_cause(cause, finding, report) for cause in finding.causes]
     if not any(said):
         return []

@@ -15,7 +15,7 @@ from syncscope.rules.base.pauses import tell_of_pauses
 from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.recorded_graphs import count_recordings
 from syncscope.rules.base.rule import Hit, Inspection, RankRule, Rule
-from syncscope.rules.base.sampled_places import name_sampled_lines
+from syncscope.rules.base.sampled_places import find_sampled_lines, name_sampled_lines
 from syncscope.rules.comm_not_overlapped import CommNotOverlapped
 from syncscope.rules.launch_bound import ONCE, LaunchBound
 from syncscope.schema.findings import Finding, IdleCause, Severity
@@ -257,9 +257,10 @@ def _find_place(
 
 def _with_lines(fix: str, timeline: Timeline, cause: str) -> str:
     """``fix`` with the lines that share the host's work of a cause, where several do."""
-    lines = name_sampled_lines(timeline, cause) if cause in SAMPLED_CAUSES else []
-    if "{op}" in fix:
-        return fix.replace("{op}", ", ".join(lines))
+    found = find_sampled_lines(timeline, cause) if cause in SAMPLED_CAUSES else []
+    lines = [line.said for line in found]
+    if "{op}" in fix:  # of several lines it names those that can be moved
+        return fix.replace("{op}", ", ".join([line.said for line in found if not line.of_step] or lines))
     return f"{fix} Of this work: {', '.join(lines)}." if len(lines) > 1 else fix
 
 

@@ -115,9 +115,9 @@ class LaunchBound(RankRule):
         ),
         Advice(
             "cut",
-            "Take out the waits between the launches first, most of which are at {op}. A CUDA graph can hold none of "
-            "them, and so few launches between two are hardly worth one; then replay what is left as a CUDA graph "
-            "(torch.compile(mode='reduce-overhead'), torch.cuda.make_graphed_callables).",
+            "Take out the waits between the launches, most of which are at {op}, then replay what is left as a CUDA "
+            "graph (torch.compile(mode='reduce-overhead'), torch.cuda.make_graphed_callables). A graph can hold no "
+            "wait, and so few launches between two are hardly worth one.",
         ),
         Advice(
             REPEATED,
@@ -252,9 +252,9 @@ def _waits(late_ms: float, idle: str, steps: int) -> str:
     if not late_ms:
         return f"so the device waits {idle} for the next one"
     return (
-        f"the least that {'a step' if steps else 'they'} can take; a device of its own would wait {idle} for "
-        f"them. Here that wait does not show: for {milliseconds(late_ms)} the device is late to begin what was "
-        "launched in time, as when another process uses it, and no change of the launches shortens that"
+        f"and {'a step takes' if steps else 'they take'} no less; a device of its own would wait {idle} for them. Here "
+        f"that wait does not show: for {milliseconds(late_ms)} the device is late to begin what was launched in time, "
+        "as when another process uses it, and no change of the launches shortens that"
     )
 
 

@@ -120,6 +120,23 @@ def begins_loader(expression: str | None) -> bool:
     return called_name(expression) in ("iter", "enumerate") and "load" in (expression or "").lower()
 
 
+def loops_over_loader(expression: str | None) -> bool:
+    """Whether it is the head of a loop over what is called a loader: ``for x in train_loader:``."""
+    text = expression or ""
+    return text.startswith("for ") and "load" in text.partition(" in ")[2].lower()
+
+
+def makes_step(expression: str | None) -> bool:
+    """Whether an expression runs a backward pass or the step of an optimizer."""
+    return called_name(expression) in ("backward", "step")
+
+
+def shorten(expression: str, most: int) -> str:
+    """An expression in one line of at most so many characters, without the colon that ends a statement."""
+    text = " ".join(expression.split()).removesuffix(":")
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
 def works_on_gradients(expression: str | None) -> bool:
     """Whether an expression runs a backward pass, or calls a method of a gradient: ``p.grad.detach()``."""
     tree = parse_expression(expression)

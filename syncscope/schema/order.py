@@ -46,11 +46,18 @@ def ordered(findings: Iterable[Finding], traces: Sequence[TraceInfo] = ()) -> tu
 
 def weigh(finding: Finding, traces: Sequence[TraceInfo]) -> float:
     """What a millisecond a step of a finding counts for: the steps of its phase, as a share of those of the phase with
-    the most; 1 where they are not known."""
-    run = traces[finding.trace].run if finding.trace < len(traces) else None
-    steps = {phase.name: phase.steps for phase in run.phases} if run is not None else {}
-    mine = steps.get(finding.phase or "", 0)
-    return mine / max(steps.values()) if mine else 1.0
+    the most; 1 where they are not known. Of the recorded step it counts for less where those of the run are shorter."""
+    info = traces[finding.trace] if finding.trace < len(traces) else None
+    run = info.run if info is not None else None
+    phases = {phase.name: phase for phase in run.phases} if run is not None else {}
+    mine = phases.get(finding.phase or "")
+    if info is None or mine is None or not mine.steps:
+        return 1.0
+    often = mine.steps / max(phase.steps for phase in phases.values())
+    recorded_ms = info.steps.bare_ms
+    if finding.run_saving_ms_per_step is not None or mine.step_ms is None or not recorded_ms:
+        return often
+    return often * min(mine.step_ms.typical / recorded_ms, 1.0)
 
 
 def _is_seldom(finding: Finding, traces: Sequence[TraceInfo]) -> bool:

@@ -3,8 +3,10 @@
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from syncscope.schema.order import ordered
 from syncscope.schema.report import Report
 from tests.cli.conftest import Run
 from tests.report import sample_run
@@ -83,6 +85,17 @@ def test_one_phase_of_a_saved_report_can_be_chosen(run: Run, folder: Path) -> No
     assert run("report", "report.json", "--phase", "evaluate", "-o", "one.json").code == 0
     made = Report.from_json((folder / "one.json").read_bytes())
     assert [finding.phase for finding in made.findings] == ["evaluate"]
+
+
+def test_the_findings_of_a_saved_report_have_the_order_of_today(run: Run, folder: Path) -> None:
+    saved = sample_run.report()
+    turned = msgspec.structs.replace(saved, findings=tuple(reversed(saved.findings)))
+    (folder / "report.json").write_text(turned.to_json())
+    assert run("report", "report.json", "-o", "one.json").code == 0
+    made = Report.from_json((folder / "one.json").read_bytes())
+    order = [finding.fingerprint for finding in ordered(saved.findings, saved.traces)]
+    assert [finding.fingerprint for finding in made.findings] == order
+    assert [finding.fingerprint for finding in turned.findings] != order
 
 
 def test_a_phase_that_is_not_there_is_wrong_usage_and_names_the_others(run: Run, folder: Path) -> None:

@@ -88,6 +88,13 @@ def test_a_line_in_several_phases_is_one_card_that_shows_where_it_weighs_most() 
     assert len(make_cards([train[0], moved(evaluate[0], status="expected")])) == 2
 
 
+def test_a_line_in_the_steps_is_shown_there_though_it_was_counted_outside_of_them_too() -> None:
+    unknown = {"saving_ms_per_step": None, "site_source": "count", "per_step": None, "run_steps": None}
+    between, step = [[moved(one, phase=phase) for one in related(WAIT, COPY)] for phase in ("epoch end", "train")]
+    (card,) = make_cards([*(moved(one, **unknown) for one in between), *step])
+    assert (card.lead.phase, [one.phase for one in card.others]) == ("train", ["epoch end"])
+
+
 def test_idle_time_of_several_phases_stays_several_cards() -> None:
     idle = moved(WAIT, site=None, at=None, causes=(IdleCause(cause="wait", ms_per_step=1.0),))
     assert len(make_cards([moved(idle, phase=phase) for phase in ("train", "evaluate")])) == 2

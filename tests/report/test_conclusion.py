@@ -7,9 +7,13 @@ from typing import Any
 import msgspec
 import pytest
 
+from syncscope.report import github, junit
 from syncscope.report.conclusion import conclude
 from syncscope.report.first_change import shorten_fix
+from syncscope.report.markdown import render as to_markdown
+from syncscope.report.text import to_text
 from syncscope.schema.findings import Finding, IdleCause, Site, WorkEnd
+from syncscope.schema.order import ordered
 from syncscope.schema.report import Asked, Kernel, NotChecked, Overlap, Report, Steps
 from syncscope.schema.run import StepTime
 from syncscope.schema.verdict import Verdict
@@ -232,10 +236,9 @@ def test_launches_whose_cost_another_process_hides_come_before_another_recording
     assert said["first"] == f"launch-bound: Launch fewer; {alone}"
     assert said["step"] == "5.1 ms; what the first change saves is not known: at most 30 % of it"
     line = changed(saving_ms_per_step=0.5, saving_low_ms_per_step=0.2, saving_high_ms_per_step=0.6)
-    assert lines(hidden, line, overlap=unseen)["first"].startswith("launch-bound")
     for shown in (bound, msgspec.structs.replace(bound, idle_ms_per_step=1.6)):
         assert lines(shown, overlap=unseen)["first"].startswith("record again")
-        assert lines(shown, line, overlap=unseen)["first"].startswith("train.py:42")
+        assert lines(line, shown, overlap=unseen)["first"].startswith("train.py:42")
 
 
 def test_nothing_leads_to_the_kernels_where_waits_could_not_be_seen() -> None:
@@ -493,7 +496,7 @@ def test_a_cause_beside_that_of_a_fix_comes_first_where_it_saves_more_for_certai
     known = msgspec.structs.replace(
         UNNAMED, causes=(host, loading), asks_for_more=False, saving_low_ms_per_step=0.0, saving_high_ms_per_step=0.4
     )
-    assert lines(known, READ)["first"].startswith(first)
+    assert lines(READ, known)["first"].startswith(first)
 
 
 def test_a_note_is_no_beginning_though_it_may_save_much() -> None:
@@ -520,20 +523,33 @@ def test_workers_of_the_loader_come_first_where_they_save_more_than_all_that_is_
     assert asked(1.5, 0.0).startswith("train.py:42"), "it may save nothing"
 
 
-def test_what_is_known_to_save_comes_before_a_bound_that_likely_saves_little_more() -> None:
+def test_what_is_about_the_step_as_a_whole_is_in_the_loop_of_its_steps() -> None:
+    idle = changed(
+        site=None, op=None, causes=(IdleCause(cause="data loading", ms_per_step=1.0),), rule="OVL303", phase="train"
+    )  # fmt: skip
+    launches = changed(site=None, op=None, rule="LCH501", name="launch-bound", phase="train")
+    for finding, place in (
+        (idle, "data loading in the loop of train.py:42: "), (launches, "launch-bound loop of train.py:42: ")
+    ):  # fmt: skip
+        report = sample_run.report([sample_run.info()], [finding])
+        assert conclude(report).change.startswith(place)
+        assert "\n  the loop of train.py:42\n" in to_text(report)
+        for render in (to_markdown, github.render, junit.render):
+            assert "the loop of train.py:42" in render(report, None).replace("\\", "")
+        assert "loop" not in conclude(sample.report(found=[finding])).change
+
+
+def test_the_first_change_is_that_of_the_first_card() -> None:
     bound = changed(
         site=None, at=None, fingerprint="bound", saving_ms_per_step=None, saving_low_ms_per_step=0.0,
         saving_high_ms_per_step=1.0,
     )  # fmt: skip
     line = changed(saving_ms_per_step=0.3, saving_low_ms_per_step=0.2, saving_high_ms_per_step=0.4)
-    assert lines(bound, line)["first"].startswith("train.py:42")
     little = msgspec.structs.replace(line, saving_ms_per_step=0.2)
-    assert not lines(bound, little)["first"].startswith("train.py:42")
-    certain = msgspec.structs.replace(bound, saving_ms_per_step=0.6)
-    assert not lines(certain, line)["first"].startswith("train.py:42")
-    elsewhere = msgspec.structs.replace(bound, site=Site(file="model.py", line=7, function="forward"))
-    nowhere = msgspec.structs.replace(line, site=None)
-    assert lines(elsewhere, nowhere)["first"].startswith("aten::item (line unknown)")
+    for saves, first in ((line, line), (little, bound)):
+        in_order = ordered([bound, saves])
+        assert in_order[0] == first
+        assert conclude(sample.report(found=in_order)).finding == first
 
 
 def test_what_saves_nothing_that_is_known_is_none_of_all_changes() -> None:

@@ -37,7 +37,7 @@ def whole(found: Sequence[Finding]) -> Report:
 def brief(found: Sequence[Finding]) -> list[str]:
     """The lines under the heading of what saves little, each in one."""
     text = to_text(whole(found))
-    lines = text.partition("each saves under 1 %:\n")[2].partition("\n\n")[0].splitlines()
+    lines = text.partition("each saves under 1 %")[2].partition(":\n")[2].partition("\n\n")[0].splitlines()
     return [" ".join(line.split()) for line in "\n".join(lines).replace("\n    ", " ").splitlines()]
 
 

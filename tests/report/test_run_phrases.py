@@ -11,16 +11,14 @@ from syncscope.report.run_phrases import (
     describe_counting,
     describe_difference,
     describe_frequency,
-    describe_lines,
     describe_missed_phase,
     describe_run,
     describe_share,
     describe_waits,
     spell_waits,
-    tell_steps_of_run,
 )
-from syncscope.schema.findings import Finding, Site
-from syncscope.schema.run import Counted, PhaseLine, StepTime
+from syncscope.schema.findings import Finding
+from syncscope.schema.run import Counted
 from tests.report import sample, sample_run
 from tests.report.sample_run import EPOCH_END, EVALUATE, TRAIN, counted_only, info, phases, rate, run
 
@@ -309,79 +307,3 @@ def test_a_phase_that_never_came_is_told_with_those_that_did() -> None:
     said = describe_missed_phase(sample_run.report([sample_run.only_counted()]), "sampling")
     assert said == "--phase sampling: no window of it was recorded; the phases were start, train, evaluate, epoch end"
     assert describe_missed_phase(sample_run.report(), "train") is None
-
-
-LINES = tuple(
-    PhaseLine(site=Site(file="train.py", line=line, function=function), share=share)
-    for line, function, share in ((79, "fit", 0.6), (81, "score", 0.3), (82, "report", 0.1))
-)
-
-
-def fitted(**changes: object) -> list[str]:
-    """What is said of an epoch's end that fits something on the host."""
-    made = list(phases())
-    known = {"share": 0.36, "looks": 20, "lines": LINES, **changes}
-    made[EPOCH_END] = msgspec.structs.replace(made[EPOCH_END], **known)
-    return describe_lines(run(phases=tuple(made)))
-
-
-def test_where_the_time_of_a_phase_without_a_window_goes() -> None:
-    said = "epoch end, 36 % of the run: 60 % in fit (train.py:79), 30 % in score (train.py:81)"
-    assert fitted() == [said]
-
-
-UNEVEN = StepTime(median=11.0, p95=161.0, mean=27.4)
-
-
-@pytest.mark.parametrize(
-    ("changes", "lines"),
-    [({}, "; 60 % in fit (train.py:79), 30 % in score (train.py:81)"), ({"looks": 4}, ""), ({"recorded": False}, "…")],
-)
-def test_uneven_steps_are_told_and_where_their_time_goes(changes: dict[str, object], lines: str) -> None:
-    """One in ten takes fifteen times as long: the recorded ones do not show it."""
-    known = {"recorded": True, "step_ms": UNEVEN, "waits_per_step": 5.4, **changes}
-    says = "uneven steps of 11 ms in the median, 27.4 ms on average and 161 ms at the 95th percentile"
-    said = fitted(**known)
-    assert len(said) == 1
-    assert said[0].startswith(f"epoch end, 36 % of the run: {says}{lines.rstrip('…')}")
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"waits_per_step": 0.1}, {"step_ms": StepTime(median=11.0, p95=30.0, mean=27.4)},
-        {"step_ms": StepTime(median=11.0, p95=161.0, mean=13.0)}, {"step_ms": StepTime(median=11.0, p95=161.0)},
-        {"share": 0.04},
-    ],
-)  # fmt: skip
-def test_steps_that_are_alike_or_of_a_host_that_runs_ahead_are_not_uneven(changes: dict[str, object]) -> None:
-    assert fitted(**{"recorded": True, "step_ms": UNEVEN, "waits_per_step": 5.4, **changes}) == []
-
-
-def test_steps_that_are_far_longer_or_shorter_over_the_run_are_told_with_the_line_that_takes_most() -> None:
-    known = {"recorded": True, "step_ms": UNEVEN, "waits_per_step": 5.4, "looks": 20, "lines": LINES}
-    phase = msgspec.structs.replace(phases()[TRAIN], **known)
-    assert tell_steps_of_run(phase, 11.0) == "over the run a step takes 27.4 ms, 60 % of it in fit (train.py:79)"
-    assert tell_steps_of_run(msgspec.structs.replace(phase, looks=4), 11.0) == "over the run a step takes 27.4 ms"
-    assert tell_steps_of_run(phase, 25.0) is None and tell_steps_of_run(None, 11.0) is None
-    even = msgspec.structs.replace(phase, looks=4, step_ms=StepTime(median=27.4, p95=28.0, mean=27.4))
-    assert tell_steps_of_run(even, 11.0) == "over the run a step takes 27.4 ms"
-    assert tell_steps_of_run(even, 22.0) is None and tell_steps_of_run(even, 35.0) is None
-    assert tell_steps_of_run(even, 40.0) == "over the run a step takes 27.4 ms"
-    ahead = msgspec.structs.replace(even, waits_per_step=0.1, step_ms=StepTime(median=2.0, p95=161.0, mean=27.4))
-    assert tell_steps_of_run(ahead, 11.0) is None
-    (line, *_) = phase.lines
-    top = msgspec.structs.replace(line, site=Site(file="train.py", line=120, function="<module>"))
-    said = tell_steps_of_run(msgspec.structs.replace(phase, lines=(top,)), 11.0)
-    assert said == "over the run a step takes 27.4 ms, 60 % of it at train.py:120"
-    site = Site(file="train.py", line=120, function="<module>", expression="enumerate(test_loader, 0)")
-    top = msgspec.structs.replace(line, site=site)
-    said = tell_steps_of_run(msgspec.structs.replace(phase, lines=(top,)), 11.0)
-    assert said is not None and said.endswith(
-        "train.py:120, where a loader begins anew: keep one iterator, or its workers (persistent_workers=True)"
-    )
-
-
-@pytest.mark.parametrize("changes", [{"recorded": True}, {"share": 0.04}, {"looks": 4}, {"lines": ()}])
-def test_nothing_is_said_where_a_window_or_too_little_tells(changes: dict[str, object]) -> None:
-    assert fitted(**changes) == []

@@ -99,6 +99,20 @@ def several(number: int, **changes: Any) -> list[Finding]:
     ]
 
 
+def test_a_long_expression_is_cut_in_a_card_unless_all_is_asked_for() -> None:
+    long = f"model.generate(\n{', '.join(f'name_{number}=1' for number in range(12))})"
+    finding = sample.findings()[0]
+    assert finding.site is not None
+    site = msgspec.structs.replace(finding.site, expression=long)
+    made = sample.report(
+        found=[msgspec.structs.replace(finding, site=site, message=f"{' '.join(long.split())} reads one value")]
+    )
+    brief, whole = (" ".join(shown(made, 160, view=view).split()) for view in (WHOLE, VERBOSE))
+    assert "name_11=1" not in brief and brief.count("name_5=1, nam… in train_step") == 1
+    assert "name_5=1, nam… reads one value" in brief
+    assert whole.count("name_11=1)") == 2
+
+
 SHORT = {"stall_ms_per_step": 0.2}
 
 
@@ -116,9 +130,10 @@ def test_findings_that_save_little_have_a_line_each() -> None:
     text = shown(msgspec.structs.replace(made, saving_all_ms_per_step=0.04), 120)
     assert text.count("fix: ") == 1
     line = "SYN102 scalar-read  train.py:42  loss.item()  once a step"
-    assert f"\neach saves under 1 %:\n  {line} · blocked 1.63 ms (27 %)" in text
+    heading = "each saves under 1 %, however long it blocks (without it the host waits elsewhere):"
+    assert f"\n{heading}\n  {line} · blocked 1.63 ms (27 %)" in text
     short = shown(sample.report(found=several(1, saving_ms_per_step=0.02, saving_below_drift=True, **SHORT)))
-    assert f"  {line}\n" in short
+    assert f":\n  {line}\n" in short and "however" not in short
     assert shown(sample.report(found=little), view=VERBOSE).count("fix: ") == 2
 
 

@@ -156,7 +156,7 @@ def test_what_was_counted_outside_of_all_steps_has_a_line() -> None:
     ended = msgspec.structs.replace(counted_only(), phase="epoch end", occurrences=4, run_steps=None)
     text = whole(report(findings=[ended]), 120)
     line = "SYN100 unexplained-wait  train.py:80  losses.append(loss.cpu())  once an epoch"
-    assert f"outside of the steps or in few of them, saving not known:\n  {line}\n" in text
+    assert f"outside of the steps or in few of them: saving not known:\n  {line}\n" in text
     assert "fix: " not in text
 
 
@@ -167,8 +167,29 @@ def test_what_was_counted_in_few_steps_or_in_a_phase_that_was_not_has_a_line(fie
     phases = [one if one.name != "evaluate" else msgspec.structs.replace(one, counted_steps=0) for one in run().phases]
     known = info(run=run(phases=tuple(phases))) if fields["run_per_step"] is None else info()
     text = whole(report([known], [msgspec.structs.replace(counted_only(), **fields)]), 120)
-    assert "outside of the steps or in few of them, saving not known:\n  SYN100 unexplained-wait  train.py:80" in text
+    assert "outside of the steps or in few of them: saving not known:\n  SYN100 unexplained-wait  train.py:80" in text
     assert "fix: " not in text
+
+
+def test_what_was_counted_in_steps_that_no_window_recorded_comes_behind_what_saves_something() -> None:
+    saving, counted = phases_of("train", run_saving_ms_per_step=5.0)[0], counted_only()
+    text = whole(report(findings=[counted, saving]), 120)
+    line = "SYN100 unexplained-wait  train.py:80  losses.append(loss.cpu())  in evaluate: "
+    assert f"counted, but in no recorded step: saving not known:\n  {line}" in text
+    assert text.count("fix: ") == 1 and "no window recorded it" not in text
+    assert "fix: " in whole(report(findings=[counted]), 120), "it is told in full where there is nothing else"
+
+
+def test_what_was_recorded_only_outside_of_the_steps_and_counted_in_them_is_told_as_counted() -> None:
+    saving = phases_of("train", run_saving_ms_per_step=5.0)[0]
+    site = Site(file="train.py", line=99, function="evaluate")
+    outside = msgspec.structs.replace(
+        rate(saving, 0.75, 60, phase="evaluate"), fingerprint="outside", site=site, per_step=0.0,
+        stall_ms_per_step=None, run_saving_ms_per_step=None, saving_ms_per_step=None, saving_low_ms_per_step=None,
+        saving_high_ms_per_step=None, likely_saving_ms_per_step=None,
+    )  # fmt: skip
+    text = whole(report(findings=[saving, outside]), 120)
+    assert "counted, but in no recorded step: saving not known:\n  SYN102 scalar-read  train.py:99" in text
 
 
 def phases_of(*names: str, **changes: Any) -> list[Finding]:

@@ -108,7 +108,7 @@ def test_each_cause_of_idle_time_has_its_worth_or_names_the_findings_about_it() 
     ]
     assert describe_causes(READ, sample.report()) == []
     much = msgspec.structs.replace(idle, idle_ms_per_step=2.9)
-    assert describe_causes(much, sample.report(found=[READ, much]))[0].endswith("; queued on device: 0.3 ms")
+    assert describe_causes(much, sample.report(found=[READ, much]))[0].endswith("; queued but held back: 0.3 ms")
     alone = msgspec.structs.replace(much, causes=(queued,))
     assert describe_causes(alone, sample.report(found=[alone])) == []
 

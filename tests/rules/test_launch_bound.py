@@ -184,7 +184,8 @@ def test_waits_that_cut_the_launches_up_come_before_a_graph() -> None:
     (found,) = bound(cut_up(15))
     assert "; 15 waits a step cut them up" in found.message
     assert found.fix.startswith(
-        "Take out the waits between the launches first, most of which are at train.py:102 and train.py:103. "
+        "Take out the waits between the launches, most of which are at train.py:102 and train.py:103, then replay what "
+        "is left as a CUDA graph"
     )
     (whole,) = bound(cut_up(2))
     assert whole.fix.startswith("Replay the launches as a CUDA graph") and "cut them up" not in whole.message

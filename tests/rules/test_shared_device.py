@@ -145,7 +145,7 @@ def test_a_launch_bound_loop_is_found_though_the_device_begins_late(tmp_path: Pa
     )
     found = launch_bound(hidden)
     assert "so the device waits" in alone.message and "late to begin" not in alone.message
-    assert "the least that a step can take" in found.message and "late to begin what was launched" in found.message
+    assert ", and a step takes no less; " in found.message and "late to begin what was launched" in found.message
     assert "a device of its own would wait" in found.message and "Here that wait does not show" in found.message
     assert (found.count, found.fix) == (alone.count, alone.fix)
     assert why_unchecked(hidden, "LCH501") == []
@@ -183,4 +183,4 @@ def test_the_page_and_the_text_say_behind_whom(tmp_path: Path) -> None:
 def test_the_page_of_a_program_that_was_alone_does_not(tmp_path: Path, shared: bool | None) -> None:
     details, parts = page(said(report(tmp_path, in_slices(recorded()), None), shared))
     assert not any("process" in text for text in (*details, *parts))
-    assert "Idle: queued on device" in parts
+    assert "Idle: queued but held back" in parts

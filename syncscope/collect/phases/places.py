@@ -65,6 +65,8 @@ def _free(name: str, taken: set[str]) -> str:
 
 def _with_function(phase: Phase, name: str) -> str:
     function = function_of(phase)
+    if function == name and phase.user_code is not None:  # "evaluate in evaluate" tells nobody which of two it is
+        function = os.path.basename(phase.user_code.co_filename)
     return name if function is None else f"{name} in {function}"
 
 

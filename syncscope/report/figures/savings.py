@@ -14,7 +14,7 @@ from syncscope.report.first_change import LEADS, describe_place
 from syncscope.report.impact import Gain, describe_impact, measure_all, measure_gain, measure_recorded_gain
 from syncscope.report.numbers import milliseconds, percent
 from syncscope.report.worth_phrases import LOW, find_step_ms
-from syncscope.schema.findings import Finding
+from syncscope.schema.findings import PACED, Finding
 from syncscope.schema.idle import main_cause
 from syncscope.schema.report import Report
 
@@ -46,9 +46,10 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     """Whether ``saved_ms`` is only the most that it may be."""
 
 
-def find_savings(report: Report, trace: int) -> tuple[Row, ...]:
+def find_savings(report: Report, trace: int, first: Finding | None = None) -> tuple[Row, ...]:
     """The changes of one trace that save something that can be told, in the order of the findings and the greatest of
-    many; then all together, where they are several and that is known."""
+    many; then all together, where they are several and that is known. ``first`` is the one to begin with: where it is
+    one cause of a finding alone, such as data loading, it has a bar before those of the findings."""
     info = report.traces[trace]
     step = find_step_ms(info)
     cards = [card for card in make_cards(choose_findings(report)) if any(f.trace == trace for f in card.findings)]
@@ -61,6 +62,9 @@ def find_savings(report: Report, trace: int) -> tuple[Row, ...]:
         if gain is None or describe_impact(lead, info).level not in LEVELS:
             continue
         rows.append(_row(_name(lead), gain, lead.fingerprint))
+    alone = measure_recorded_gain(first, info) if first is not None and first.trace == trace else None
+    if first is not None and step and alone is not None and first not in report.findings:
+        rows.insert(0, _row(_name(first), alone, first.fingerprint))
     together = _together(report, step, len(rows)) if len(cards) > 1 else []
     greatest = sorted(range(len(rows)), key=lambda number: -rows[number].saved_ms)[:MOST_ROWS]
     return (*(rows[number] for number in sorted(greatest)), *together)
@@ -99,14 +103,14 @@ def _row(name: str, gain: Gain, fingerprint: str | None) -> Row:
 
 def _name(finding: Finding) -> str:
     """``train.py:21  loss.item()``: first the line, which is what a reader looks for; ``train.py:21  host work`` and
-    ``device-starved: host work`` for the cause of idle time that its fix is for."""
+    ``device-starved: host work`` for the cause of idle time that its fix is for; ``train.py:21  launch-bound``."""
     cause = (main_cause(finding) or finding.causes[0]).cause if finding.causes else None
     if finding.site is None and cause:
         return f"{finding.name}: {cause}"
     place = describe_place(finding)
     where = place.rpartition("/")[2] or place
-    if cause:
-        return f"{where}  {cause}"
+    if cause or finding.rule == PACED:  # whose line may have a wait of its own, too
+        return f"{where}  {cause or finding.name}" if finding.site else where
     expression = finding.site.expression if finding.site else None
     return f"{where}  {' '.join(expression.split())}" if expression else where
 

@@ -28,6 +28,8 @@ from syncscope.rules.base.idle_circumstances import (
     OURS,
     RECORDS,
     SAMPLED,
+    SAMPLED_PARTLY,
+    SAMPLED_STEP,
     SPREAD,
     STARTS_WORKERS,
     UNSEEN,
@@ -144,9 +146,20 @@ ADVICE = (
     ),
     Advice(
         f"{SAMPLED} host work",
-        "The lines with the most of the host's work there are {op}: take it out of the thread that launches (a "
-        "loader's worker, another thread), do it on the device, or do it where the device still has work queued. No "
-        "single line has half of it.",
+        "Take the host's work out of the thread that launches (a loader's worker, another thread), most of which is "
+        "{op}; or do it on the device, or where the device still has work queued. No single line has half of it.",
+    ),
+    Advice(
+        f"{SAMPLED_PARTLY} host work",
+        "Take {op} of the host's work out of the thread that launches (a loader's worker, another thread), or do it on "
+        "the device. Most of the rest is Python of the step itself, which no other thread can run: launch less "
+        "(foreach or fused optimizers and functions), or compile it (torch.compile).",
+    ),
+    Advice(
+        f"{SAMPLED_STEP} host work",
+        "Launch less (foreach or fused optimizers and functions), or compile the step or replay it as a CUDA graph "
+        "(torch.compile), which runs none of its Python again: that is most of the host's work there, and no other "
+        "thread can run it. Of this work: {op}.",
     ),
     Advice(
         f"{UNSEEN} {OURS} {BEFORE_FIRST} host work",
@@ -237,20 +250,20 @@ ADVICE = (
     ),
     Advice(
         f"{IN_MODULE} host work",
-        "This is Python of the model itself, which no other thread can run: compile it or replay it as a CUDA "
-        "graph (torch.compile), which runs none of it again, and keep out of forward() what can be done once.",
+        "Compile the model or replay it as a CUDA graph (torch.compile), and keep out of forward() what can be done "
+        "once: this is Python of the model itself, which no other thread can run, and a graph does not run again.",
     ),
     Advice(
         f"{IN_STEP} host work",
-        "This is Python of the step itself, on the way from one launch to the next, which no other thread can run: "
-        "launch less (foreach or fused optimizers and functions), or compile it or replay it as a CUDA graph "
-        "(torch.compile), which runs none of it again.",
+        "Launch less (foreach or fused optimizers and functions), or compile the step or replay it as a CUDA graph "
+        "(torch.compile): this is Python of the step itself, on the way from one launch to the next, which no other "
+        "thread can run, and which a graph does not run again.",
     ),
     Advice(
         f"{IN_OPS} host work",
-        "The host is inside of PyTorch's ops for most of it, on the way from one launch to the next, which no other "
-        "thread can run: launch less (larger batches, foreach or fused optimizers and functions), or compile it or "
-        "replay it as a CUDA graph (torch.compile), which runs none of it again.",
+        "Launch less (larger batches, foreach or fused optimizers and functions), or compile the step or replay it as "
+        "a CUDA graph (torch.compile): for most of this time the host is inside of PyTorch's ops, on the way from one "
+        "launch to the next, which no other thread can run.",
     ),
     Advice(
         "host work",

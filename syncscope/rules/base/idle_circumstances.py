@@ -20,7 +20,7 @@ from syncscope.rules.base.program import (
     works_in_graph,
 )
 from syncscope.rules.base.recorded_graphs import count_recordings
-from syncscope.rules.base.sampled_places import is_mostly_inside, name_sampled_lines
+from syncscope.rules.base.sampled_places import find_sampled_lines, is_mostly_inside
 from syncscope.schema.expressions import called_name, makes_tensor_on_host, moves_new_tensor
 from syncscope.schema.findings import Frame, Site
 from syncscope.schema.recording import LOADER_START
@@ -89,8 +89,9 @@ BEFORE_COPIES = "before-copies"
 """The name for host work that nothing in the trace names, and most of which ends at copies to the device that have
 lines."""
 
-SAMPLED = "sampled"
-"""The name for host work that several lines share, as samples tell."""
+SAMPLED, SAMPLED_PARTLY, SAMPLED_STEP = "sampled", "sampled-partly", "sampled-step"
+"""The names for host work that several lines share, as samples tell: none of them, some and all of what the step or its
+model runs itself."""
 
 ENDS_WORKERS = "ends-workers"
 """The name for host work that waits for the workers of a loader to end."""
@@ -170,8 +171,9 @@ def name_host_work(timeline: Timeline) -> list[str]:
 
 def _name_without_place(timeline: Timeline, ours: list[str]) -> list[str]:
     """The same where nothing in the trace names code of the program for most of it."""
-    if name_sampled_lines(timeline, "host work"):
-        return [SAMPLED]
+    if lines := find_sampled_lines(timeline, "host work"):
+        of_step = sum(line.of_step for line in lines)
+        return [SAMPLED_STEP if of_step == len(lines) else SAMPLED_PARTLY if of_step else SAMPLED]
     if find_copies_after_work(timeline) is not None:
         return [*([INFERENCE] if never_trains(timeline) else []), BEFORE_COPIES]
     if is_in_short_ops(timeline, "host work"):

@@ -9,6 +9,7 @@ import msgspec
 
 from syncscope.patterns import compile_later
 from syncscope.rules.base.idle_place import COMMON, EVERYWHERE, MAIN_SHARE, IdlePlace
+from syncscope.rules.base.program import MODULE_CALL
 from syncscope.schema.expressions import works_on_gradients
 from syncscope.schema.findings import Frame
 from syncscope.schema.numbers import percent
@@ -27,6 +28,15 @@ OF_STEP = compile_later(r"<site-packages>/torch/(?:amp|autograd|nn|optim|_tensor
 
 Line: TypeAlias = tuple[str, "int | None"]
 """File and line."""
+
+
+class SampledLine(msgspec.Struct, frozen=True):
+    """One of the lines that share the host's work."""
+
+    said: str
+    """``31 % decode (data.py:12)``: its share, its function and its place."""
+    of_step: bool
+    """Whether it is Python that the step or its model runs itself, so that no other thread can."""
 
 
 class _Sampled(msgspec.Struct, frozen=True):
@@ -111,8 +121,13 @@ def is_mostly_inside(timeline: Timeline, cause: str, file: str, function: str) -
 
 
 def name_sampled_lines(timeline: Timeline, cause: str) -> list[str]:
-    """``31 % decode (data.py:12)``: the innermost lines of the user's that share what the device is idle for, with
-    their functions, the one with the most first. None where there are too few samples, or no line has a tenth."""
+    """``31 % decode (data.py:12)``, the one with the most first."""
+    return [line.said for line in find_sampled_lines(timeline, cause)]
+
+
+def find_sampled_lines(timeline: Timeline, cause: str) -> list[SampledLine]:
+    """The innermost lines of the user's that share what the device is idle for, with their functions, the one with the
+    most first. None where there are too few samples, or no line has a tenth."""
     charged = _charge(timeline, (cause,))
     if charged is None:
         return []
@@ -122,10 +137,15 @@ def name_sampled_lines(timeline: Timeline, cause: str) -> list[str]:
         line = sampled.lines[-1]
         innermost[line] += ns
         functions[line] = sampled.frame_of(line).function
-    most = [(line, ns / charged.whole) for line, ns in innermost.most_common(MOST_LINES)]
-    return [
-        f"{percent(share, 1.0)} {functions[line]} ({line[0]}:{line[1]})" for line, share in most if share >= LEAST_SHARE
-    ]
+    found = []
+    for line, ns in innermost.most_common(MOST_LINES):
+        if ns < LEAST_SHARE * charged.whole:
+            continue
+        place = _place(line, charged)
+        of_step = place.runs_through(MODULE_CALL) or _is_of_step(line, place, charged)
+        said = f"{percent(ns / charged.whole, 1.0)} {functions[line]} ({line[0]}:{line[1]})"
+        found.append(SampledLine(said, of_step))
+    return found
 
 
 def _charge(timeline: Timeline, causes: tuple[str, ...]) -> _Charged | None:

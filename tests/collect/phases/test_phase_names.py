@@ -135,6 +135,23 @@ def test_names_tell_phases_of_one_kind_apart(run: Any) -> None:
     assert run.tracker.phases[1].slug == first
 
 
+def test_a_function_that_has_the_name_of_its_kind_is_told_by_its_file(run: Any) -> None:
+    net = model().eval()
+
+    def evaluate() -> None:
+        for _ in range(3):
+            net(X)
+
+    def test() -> None:
+        for _ in range(3):
+            net(X)
+
+    evaluate()
+    test()
+    names = [phase.name for phase in run.tracker.phases[1:]]
+    assert names == ["evaluate in test_phase_names.py", "evaluate in test"]
+
+
 def test_phases_that_turned_out_to_be_part_of_others_have_names_of_their_own(run: Any) -> None:
     """A recording in which two phases have one name is malformed."""
 

@@ -14,6 +14,7 @@ from syncscope.report.figures.colours import on_page
 from syncscope.report.figures.savings import MOST_ROWS, find_savings
 from syncscope.report.forms import Report
 from syncscope.report.html import render
+from syncscope.schema.findings import IdleCause
 from syncscope.schema.report import Overlap, Steps
 from tests.report import sample, sample_run
 from tests.report.sample import HOSTILE
@@ -80,6 +81,25 @@ def test_of_many_changes_the_greatest_have_a_bar_in_the_order_of_the_findings() 
     ]
     rows = find_savings(sample.report(found=found), 0)
     assert [round(row.saved_ms, 2) for row in rows[:MOST_ROWS]] == [0.13, 0.14, 0.15, 0.16, 0.17, 0.18, 0.19, 0.2]
+
+
+def test_launches_and_a_wait_at_one_line_have_names_of_their_own() -> None:
+    wait = sample.finding("SYN103", "dynamic-shape", 7, "loss.backward()", severity="error", saving=0.5)
+    launches = sample.finding("LCH501", "launch-bound", 7, "loss.backward()", severity="warning", saving=2.5)
+    names = [row.name for row in find_savings(sample.report(found=[launches, wait]), 0)[:2]]
+    assert names == ["train.py:7  launch-bound", "train.py:7  loss.backward()"]
+
+
+def test_a_cause_that_is_the_first_change_has_the_first_bar() -> None:
+    found = [sample.finding("SYN102", "scalar-read", 7, "a.item()", severity="error", saving=0.5)]
+    report = sample.report(found=found)
+    cause = IdleCause(cause="data loading", ms_per_step=2.0)
+    loading = msgspec.structs.replace(found[0], rule="OVL303", site=None, causes=(cause,), saving_ms_per_step=1.5)
+    rows = find_savings(report, 0, loading)
+    assert [(row.name.split()[-1], row.saved_ms) for row in rows[:2]] == [("loading", 1.5), ("a.item()", 0.5)]
+    assert rows[0].fingerprint == loading.fingerprint
+    assert find_savings(report, 0, report.findings[0]) == find_savings(report, 0)
+    assert find_savings(report, 0, msgspec.structs.replace(loading, trace=1)) == find_savings(report, 0)
 
 
 @pytest.mark.parametrize(("run_per_step", "drawn"), [(0.9, True), (0.1, False)])

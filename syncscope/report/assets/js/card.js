@@ -124,7 +124,9 @@ function body(view, shown, data, show) {
       finding.site ? el("p", {}, sentence(finding.message)) : null,
       otherRules(shown, data),
       snippet(finding, lanes ? lanes.sources : {}),
-      el("p", { class: "fix" }, el("b", {}, "Fix "), finding.fix),
+      data.page.fixes[shown[0]].map(([cause, fix]) =>
+        el("p", { class: "fix" }, el("b", {}, cause ? `Fix (${cause}) ` : "Fix "), fix),
+      ),
       example(data.page.examples[shown[0]], finding),
       allowance(finding),
       callChain(finding),
@@ -133,6 +135,18 @@ function body(view, shown, data, show) {
     ),
     el("div", { class: "aside" }, sketches(finding, info, data.page.steps[finding.trace]), mainFacts(finding, data)),
   ];
+}
+
+/** The loop of the steps that a finding is about as a whole, where it is known. */
+function loopOf(finding, info) {
+  const phase = info.run && info.run.phases.find((one) => one.name === finding.phase);
+  if (!phase || !phase.where) return null;
+  return ["the loop of ", el("code", {}, breakable(phase.where.slice(0, phase.where.lastIndexOf(" "))))];
+}
+
+/** An expression as a closed card has room for it; the open one has all of it in its first sentence. */
+function shortened(expression, most = 120) {
+  return expression.length > most ? `${expression.slice(0, most - 1)}…` : expression;
 }
 
 function summary(view, shown, data) {
@@ -144,6 +158,7 @@ function summary(view, shown, data) {
     : [
         finding.op ? el("code", {}, finding.op) : null,
         finding.annotation ? [finding.op ? " in " : "in ", el("code", {}, finding.annotation)] : null,
+        finding.op || finding.annotation ? null : loopOf(finding, data.report.traces[finding.trace]),
       ].flat();
   const many = data.page.views.length > 1;
   const others = many ? elsewhere(view, finding, data) : null;
@@ -168,7 +183,7 @@ function summary(view, shown, data) {
       many ? el("span", { class: "chip of-trace" }, data.page.views[finding.trace].label) : null,
       others ? el("span", { class: "chip" }, others) : null,
       where.some(Boolean) ? el("span", { class: "line" }, where) : null,
-      site && site.expression ? el("code", { class: "expression" }, site.expression) : null,
+      site && site.expression ? el("code", { class: "expression" }, shortened(site.expression)) : null,
       site ? null : el("span", { class: "message" }, sentence(finding.message)),
       often ? el("span", { class: "often" }, often) : null,
       phases ? el("span", { class: "often" }, phases) : null,
