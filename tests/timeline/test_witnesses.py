@@ -148,6 +148,14 @@ def test_a_copy_speaks_of_its_device_row() -> None:
     ]
 
 
+def test_a_copy_that_returns_at_once_had_nothing_to_copy() -> None:
+    def copying(us: float) -> TraceBuilder:
+        return traces.clean().call("cudaMemcpyAsync", 120, us)
+
+    assert disagreements(copying(0.3)) == []
+    assert disagreements(copying(2.0)) == [("device", "a launch or copy has no device row")]
+
+
 def test_a_launch_at_the_end_has_run_only_where_the_host_waited_for_the_device_behind_it() -> None:
     def ending(*, waits: bool) -> TraceBuilder:
         trace = traces.clean().call("cudaLaunchKernel", 290, 4)
