@@ -93,4 +93,4 @@ def _what_to_do(found: Sequence[Finding], info: TraceInfo) -> str:
 
 def _list_unchecked(report: Report) -> set[str]:
     """The rules that could not be checked on some trace though it may have what they look for."""
-    return {entry.rule for entry in report.not_checked if not (entry.partial or entry.needless)}
+    return {entry.rule for entry in report.not_checked if not (entry.partial or entry.needless or entry.rest)}

@@ -176,10 +176,14 @@ def about_empty_steps(timeline: Timeline) -> tuple[Disagreement, ...]:
 def about_commands(timeline: Timeline) -> tuple[Disagreement, ...]:
     """Launches and copies without a device row, but for those that may still have been queued at the end, those that a
     CUDA graph captured, and copies of nothing."""
+    calls, made, unmade = timeline.calls, timeline.activities.launch, timeline.unmade
+    at_start = len(unmade) > 0 and bool(calls.ts[unmade].max() < calls.ts[made[made >= 0]].min())
+    where = " at the start of the trace" if at_start else ""
     return disagree(
-        "device", len(timeline.unmade),
-        "a launch or copy has no device row",
-        "{} launches and copies have no device row",
+        "device", len(unmade),
+        f"a launch or copy{where} has no device row",
+        f"{{}} launches and copies{where} have no device row",
+        at_start=at_start,
     )  # fmt: skip
 
 
