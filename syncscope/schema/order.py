@@ -16,8 +16,8 @@ DWARFS = 0.01
 """Else it comes before those that gain less than this share of it."""
 
 FIRST_PASS, LITTLE_OF_IT = 0.5, 0.1
-"""A trace without steps is mostly warm-up where that takes this share of it. Where no change gains this share of it,
-other steps have to be recorded before anything else."""
+"""A trace without steps is mostly warm-up where that takes this share of it. Where all changes together gain less
+than this share of it, other steps have to be recorded before anything else."""
 
 RARE = 0.5
 """Times a step below which what was only counted happens in few of them."""
@@ -27,24 +27,21 @@ def ordered(findings: Iterable[Finding], traces: Sequence[TraceInfo] = ()) -> tu
     """The findings in order, the same in every output: unexpected first; races, since they make results wrong; then by
     what can be gained, of phases whose steps the ``traces`` know over the whole run; what gains less than can be told
     behind a note on idle time, which leads all where the trace is mostly warm-up and nothing gains much of it; other
-    notes, waits by design and what only sums up others last. Where the gain is
-    unknown, by the time for which it holds the host or the device, over the whole run too, then what happens in the
-    steps before what happens in few of them or between them, then by severity and by how often it happens in the run,
-    and what only asks for another recording last; but collectives first that are exposed
-    for far longer than anything gains, and others before what gains next to nothing beside them. Among equals, those
-    of training come first."""
+    notes, waits by design and what only sums up others last. Where the gain is unknown, by the time for which it holds
+    the host or the device, over the whole run too, then what happens in the steps before what happens in few of them or
+    between them, then by severity and by how often it happens in the run, and what only asks for another recording
+    last; but collectives first that are exposed for far longer than anything gains, and others before what gains next
+    to nothing beside them. Among equals, those of training come first."""
     findings = tuple(findings)
-    gains = [
-        max(gain(one) or 0.0, one.saving_high_ms_per_step or 0.0) * weigh(one, traces)
-        for one in findings
-        if _tier(one) == 0 and not one.asks_for_more
-    ]
+    tried = [one for one in findings if _tier(one) == 0 and not one.asks_for_more]
+    gains = [max(gain(one) or 0.0, one.saving_high_ms_per_step or 0.0) * weigh(one, traces) for one in tried]
     known = [(gain(one), weigh(one, traces)) for one in findings if _tier(one) == 0]
     least = min((gained * weight for gained, weight in known if gained is not None), default=math.inf)
     most = max(gains, default=0.0)
+    in_all = sum(gains) + sum(_holds(one) * weigh(one, traces) for one in tried if gain(one) is None)
 
     def place(finding: Finding) -> tuple[object, ...]:
-        first = _asks_for_later_steps(finding, traces, most)
+        first = _asks_for_later_steps(finding, traces, in_all)
         return _place(finding, most, least, weigh(finding, traces), seldom=_is_seldom(finding, traces), first=first)
 
     return tuple(sorted(findings, key=place))
@@ -68,9 +65,9 @@ def _is_seldom(finding: Finding, traces: Sequence[TraceInfo]) -> bool:
     return finding.site_source == COUNTED and rare
 
 
-def _asks_for_later_steps(finding: Finding, traces: Sequence[TraceInfo], most: float) -> bool:
-    """Whether a note says that its trace, without steps, is mostly warm-up, which what was replayed holds too, and the
-    ``most`` that a change may gain is little of that."""
+def _asks_for_later_steps(finding: Finding, traces: Sequence[TraceInfo], in_all: float) -> bool:
+    """Whether a note says that its trace, without steps, is mostly warm-up, which what was replayed holds too, and what
+    all changes may gain ``in_all``, or are about where that is not known, is little of that."""
     info = traces[finding.trace] if finding.trace < len(traces) else None
     idle_ms, replay = finding.idle_ms_per_step, info.replay if info is not None else None
     if info is None or idle_ms is None or finding.severity != "note" or info.steps.count or info.overlap is None:
@@ -78,7 +75,7 @@ def _asks_for_later_steps(finding: Finding, traces: Sequence[TraceInfo], most: f
     whole_ms = info.overlap.device_busy_ms + info.overlap.idle_ms
     replayed_ms = replay.step_ms if replay is not None and replay.step_ms is not None else 0.0
     holds_it = replayed_ms > whole_ms - idle_ms
-    return holds_it and idle_ms >= FIRST_PASS * whole_ms and most < LITTLE_OF_IT * replayed_ms
+    return holds_it and idle_ms >= FIRST_PASS * whole_ms and in_all < LITTLE_OF_IT * replayed_ms
 
 
 def _weighs(finding: Finding, most: float) -> float | None:

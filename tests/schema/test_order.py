@@ -74,15 +74,18 @@ def test_a_note_that_a_first_pass_is_warm_up_leads_what_gains_little_of_it() -> 
     overlap = msgspec.structs.replace(info.overlap, device_busy_ms=40.0, idle_ms=60.0)
     warm_up = one("OVL303", severity="note", idle_ms_per_step=55.0)
 
-    def first(gains_ms: float, *, replayed_ms: float = 98.0, steps: int = 0) -> Finding:
+    def first(gains_ms: float, *others: Finding, replayed_ms: float = 98.0, steps: int = 0) -> Finding:
         of_all = msgspec.structs.replace(info.steps, count=steps)
         replayed = msgspec.structs.replace(replay, step_ms=replayed_ms)
         trace = msgspec.structs.replace(info, overlap=overlap, steps=of_all, replay=replayed)
         read = one("SYN102", likely_saving_ms_per_step=gains_ms, saving_high_ms_per_step=gains_ms)
-        return ordered([read, warm_up], [trace])[0]
+        return ordered([read, *others, warm_up], [trace])[0]
 
     assert first(9.0) == warm_up
     assert first(11.0) != warm_up, "it gains more than a tenth"
+    bound = one("OVL302", saving_low_ms_per_step=0.0, saving_high_ms_per_step=6.0)
+    assert first(6.0, bound) != warm_up, "both together may gain more than a tenth"
+    assert first(1.0, one("OVL302", exposed_ms_per_step=20.0)) != warm_up, "nobody knows what that gains"
     assert first(9.0, steps=3) != warm_up, "the steps have to be like each other"
     assert first(4.0, replayed_ms=44.0) != warm_up, "what was replayed holds no warm-up"
 
