@@ -47,6 +47,7 @@ from benchmarks.public.sequences import SEQUENCES
 from benchmarks.public.sights import SIGHTS
 from benchmarks.public.signals import SIGNALS
 from benchmarks.public.substitutes import SUBSTITUTES
+from benchmarks.public.tours import TOURS, make_tuned
 from benchmarks.public.trials import TRIALS, make_exported
 from benchmarks.public.ventures import VENTURES, make_denoising
 from benchmarks.public.visits import VISITS
@@ -336,7 +337,7 @@ MAKERS: dict[str, Callable[[Path], None]] = {
     "texts": make_texts,
     "ett": make_ett,
     **BODIES, **CHOICES, **CLASSICS, **DOCUMENTS, **FORMATS, **GRAPHS, **NESTED, **RECORDS, **SCENES, **SEQUENCES,
-    **JOURNEYS, **SIGHTS, **SIGNALS, **SUBSTITUTES, **TRIALS, **VENTURES, **VISITS,
+    **JOURNEYS, **SIGHTS, **SIGNALS, **SUBSTITUTES, **TOURS, **TRIALS, **VENTURES, **VISITS,
 }  # fmt: skip
 
 FROM_PROGRAMS: dict[str, Callable[[Path, Path], None]] = {
@@ -353,6 +354,7 @@ FROM_PROGRAMS: dict[str, Callable[[Path, Path], None]] = {
     "tasks": make_tasks,
     "transcriber": make_transcriber,
     "triplets": make_triplets,
+    "tuned": make_tuned,
 }
 """Those that need the clones."""
 

@@ -16,6 +16,7 @@ import os
 import queue
 import signal
 import statistics
+import subprocess
 import time
 import zipfile
 from collections.abc import Sequence
@@ -46,7 +47,7 @@ def prove(program: Program, mode: Mode, place: Place, gpus: queue.Queue[int], la
             return f"{program.name:26} not run", {"program": program.name}
         only = gpu if program.gpus == 1 else None
         bare, oracle, ours = (run(program, one, place, only) for one in ("bare", "oracle", mode))
-    except OSError as error:  # its clone or its data are not as they should be
+    except (OSError, subprocess.TimeoutExpired) as error:  # its clone, its data or its first command
         return f"{program.name:26} could not be started: {error}", {"program": program.name, "error": str(error)}
     finally:
         gpus.put(gpu)

@@ -66,7 +66,7 @@ class Pair:
     """When it was first timed or recorded, after the constants had been set: on 2026-11-23, 1 from 04:26 (after those
     of 01:18), 2 from 05:44 and 3 from 07:15 (after those of 05:14), 4 from 14:16 (after those of 07:50), 5 from 23:25
     (after those of 22:40); 6 after those of 2026-11-25, 23:19; 7 after those of 2026-11-26, 12:23; 8 those
-    written on 2026-11-26 from 23:50. 0 for those before."""
+    written on 2026-11-26 from 23:50; 9 those written on 2026-11-28 from 08:04. 0 for those before."""
     patched: bool = False
     """A program of a public repository with a patch, timed whole in fresh processes."""
     backwards: float = 1.0

@@ -39,12 +39,16 @@ MET_EIGHTH = frozenset({
     "lottery-ticket-workers", "rectified-flow-workers", "vq-autoencoder-workers", "gpt2",
 })  # fmt: skip
 """... and these, written on 2026-11-26 from 23:50, before any run of theirs; ``gpt2`` was from 11:50, but the seventh
-contact did not get to it."""
+contact did not get to it, ..."""
 
-CONTACTS = (
-    dict.fromkeys(RECORDED, 0) | dict.fromkeys(MET, 1) | dict.fromkeys(MET_SEVENTH, 7) | dict.fromkeys(MET_EIGHTH, 8)
-)
+MET_NINTH = frozenset({"image-prior", "siren", "hifi-gan"})
+"""... and these, written on 2026-11-28 from 08:16, before any timing of theirs."""
 
+CONTACTS = {
+    name: contact
+    for contact, names in {0: RECORDED, 1: MET, 7: MET_SEVENTH, 8: MET_EIGHTH, 9: MET_NINTH}.items()
+    for name in names
+}
 
 PARTS = 8
 """Stretches, about, in which a process is timed."""
@@ -142,6 +146,24 @@ PRUNING = "--arch_type lenet5 --dataset mnist --prune_iterations 2 --end_iter 10
 CODES = "--train_iter 100000 --batch_size 64"
 REVIEWS = "--model_name cabasc --dataset laptop --embed_dim 100 --lr 0.001 --num_epoch 100 --patience 100"
 NAMES = "--device cuda --max-steps 100000 --batch-size 512 --n-embd 256 --n-embd2 256 --n-head 8 --n-layer 6"
+
+LARGER = (
+    "import os; from PIL import Image; name = 'data/denoising/F16_GT.png'; large = Image.open(name).resize((384, 384));"
+    " os.remove(name); large.save(name)"
+)
+"""The picture that a network is fitted to, large enough for the device to have work."""
+LONGER = "text = open('{data}/recitals/training.txt').read(); open('many.txt', 'w').write(60 * text)"
+"""An epoch that does not end while it is timed."""
+SPEECH = (
+    "train.py --config config_v3.json --input_wavs_dir {data}/recitals --input_training_file many.txt"
+    " --input_validation_file {data}/recitals/validation.txt --training_epochs 100 --checkpoint_interval 100000"
+    " --summary_interval 100000 --validation_interval 100000 --stdout_interval 100000"
+)
+SINES = (
+    "experiment_scripts/train_img.py --model_type sine --experiment_name at{port} --num_epochs 100000"
+    " --steps_til_summary 100000 --epochs_til_ckpt 100000"
+)
+"""Each process has a folder of its own, since the program asks before it writes into one that is there."""
 
 MORE = tuple(
     Program(name, "two networks, pictures every 400 steps", "eriklindernoren/PyTorch-GAN",
@@ -271,6 +293,12 @@ PATCHED = (
             kind="transform", asked=FIRST_WORKERS, settle=40, timed=160),
     Patched("vq-autoencoder-workers", "vq-autoencoder", "more workers", (), CODES,
             {"examples/data/fashion_mnist": "mnist60k"}, kind="transform", asked=FIRST_WORKERS, settle=40, timed=160),
+    Patched("image-prior", "image-prior", "copies gone", waits("x.detach().cpu()"), first=f'-c "{LARGER}"',
+            kind="transform", settle=10, timed=64),
+    Patched("siren", "siren", "all waits removed", waits("writer.add_scalar(", "train_loss.item()"), SINES, settle=10,
+            timed=64),
+    Patched("hifi-gan", "hifi-gan", "all waits removed", waits("r_loss.item()", "g_loss.item()"), SPEECH,
+            first=f'-c "{LONGER}"', settle=20, timed=96, backwards=2),
 )  # fmt: skip
 """All of them, the most wanted first."""
 
@@ -292,5 +320,7 @@ def apply(patch: Path, clone: Path) -> Path:
             raise ValueError(f"{patch.name} does not fit {changed}")
         lines[begin : begin + len(old)] = new
         moved += len(new) - len(old)
+    if changed.is_symlink():  # what it leads to is everybody's
+        changed.unlink()
     changed.write_text("\n".join(lines), encoding="utf-8")
     return changed

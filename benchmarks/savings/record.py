@@ -132,7 +132,7 @@ def missing(
     """What is not yet in ``out``: of the ``new`` pairs, which are recorded by windows only, those of one ``contact`` if
     it is given; or of all others."""
     for pair, mode in itertools.product(pairs(), MODES):
-        named = not only or any(f"{pair.name}.{mode}.".startswith(f"{name}.") for name in only)
+        named = not only or any(names(name, pair, mode) for name in only)
         wanted = pair.fresh == new and (mode == "windows" or not new) and contact in (None, pair.contact)
         if named and wanted and pair.ranks == ranks and not all(trace.exists() for trace in traces(pair, mode, out)):
             yield pair, mode
@@ -146,6 +146,16 @@ def one_size_first(wanted: Iterable[tuple[Pair, str]]) -> list[tuple[Pair, str]]
         turn = seen[pair.program, mode] = seen.get((pair.program, mode), 0) + 1
         keys.append((turn, number, pair, mode))
     return [(pair, mode) for _, _, pair, mode in sorted(keys, key=lambda key: key[:2])]
+
+
+def as_named(wanted: Iterable[tuple[Pair, str]], only: Sequence[str]) -> list[tuple[Pair, str]]:
+    """In the order in which they were named: a run that is cut short has seen what was named first."""
+    return sorted(wanted, key=lambda each: min(at for at, name in enumerate(only) if names(name, *each)))
+
+
+def names(name: str, pair: Pair, mode: str) -> bool:
+    """Whether a name is that of a pair in a mode, of the pair or of its program."""
+    return f"{pair.name}.{mode}.".startswith(f"{name}.")
 
 
 def record(wanted: list[tuple[Pair, str]], out: Path, scratch: Path, deadline: float) -> None:
@@ -178,7 +188,7 @@ def prove_patched(options: argparse.Namespace, deadline: float) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("out", type=Path, nargs="?", default=RECORDINGS)
-    parser.add_argument("--only", nargs="+", default=(), help="programs, pairs or pair.mode")
+    parser.add_argument("--only", nargs="+", default=(), help="programs, pairs or pair.mode, in this order")
     parser.add_argument("--ranks", type=int, default=1, help="pairs of so many ranks")
     parser.add_argument("--seconds", type=float, default=1e9, help="begin nothing new after so many")
     parser.add_argument("--new", action="store_true", help="the fresh pairs instead, and the patched programs")
@@ -195,7 +205,7 @@ def main() -> int:
     if options.programs and options.data:
         prove_patched(options, deadline)
     asked = options.out, options.only, options.ranks, options.new, options.contact
-    wanted = one_size_first(missing(*asked))
+    wanted = as_named(missing(*asked), options.only) if options.only else one_size_first(missing(*asked))
     with tempfile.TemporaryDirectory() as scratch:
         for begin in range(0, len(wanted), AT_ONCE):
             if time.monotonic() < deadline:

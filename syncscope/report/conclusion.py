@@ -26,7 +26,7 @@ from syncscope.report.impact import Gain, measure_all, measure_gain
 from syncscope.report.no_change import explain_no_change
 from syncscope.report.numbers import milliseconds, percent, seconds, span
 from syncscope.report.recorded_part import describe_part
-from syncscope.report.run_phrases import tell_longer_steps
+from syncscope.report.run_phrases import tell_steps_of_run
 from syncscope.report.runs import (
     count_waits,
     find_phase,
@@ -215,8 +215,8 @@ def _describe_step(best: Finding | None, info: TraceInfo, together: Gain | None,
     of_run = best if together is None and best is not None and best.run_saving_ms_per_step is not None else None
     every = "both changes" if changes == 2 else f"all {changes} changes"
     how = every if together is not None else "one change" if changes < 2 else "the first change"
-    longer = tell_longer_steps(find_phase(info.run, info.phase), gain.step_ms)
-    behind += f"; {longer}" if longer else ""
+    of_run_steps = tell_steps_of_run(find_phase(info.run, info.phase), gain.step_ms)
+    behind += f"; {of_run_steps}" if of_run_steps else ""
     if gain.is_bound:
         what = f"{every} save" if together is not None else "the first change saves"
         now = f"{milliseconds(gain.step_ms)}{_base(info, of_run)}"

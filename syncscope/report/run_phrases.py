@@ -50,7 +50,8 @@ MODULE = "<module>"
 ANEW = ", where a loader begins anew: keep one iterator, or its workers (persistent_workers=True)"
 
 UNEVEN, UNEVEN_MEAN = 3.0, 1.3
-"""Steps are uneven where their 95th percentile is so many times their median, and their mean so many times."""
+"""Steps are uneven where their 95th percentile is so many times their median, and their mean so many times. Those
+of the run are unlike the recorded one where they take so many times as long, or it does."""
 
 TIMES = {"epoch end": "an epoch", "checkpoint": "a checkpoint"}
 """What one of a kind of phase is called, where each time in it counts, and not its steps."""
@@ -176,12 +177,16 @@ def _describe_line(line: PhaseLine) -> str:
     return f"at {place}" if function == MODULE else f"in {function} ({place})"
 
 
-def tell_longer_steps(phase: Phase | None, step_ms: float) -> str | None:
-    """What a step takes over the run, and at which line most of that, where steps are uneven and the one of ``step_ms``
-    that is told is far shorter: ``over the run a step takes 45.1 ms, 37 % of it at train.py:120``; else ``None``."""
-    if phase is None or phase.step_ms is None or _describe_uneven(phase) is None:
+def tell_steps_of_run(phase: Phase | None, step_ms: float) -> str | None:
+    """What a step takes over the run, where the one of ``step_ms`` that is told is far shorter or longer, and at which
+    line most of it, if shorter: ``over the run a step takes 45.1 ms, 37 % of it at train.py:120``; else ``None``. Where
+    steps are even, half of them must differ as much, too: a mean of few may be that of the first ones."""
+    if phase is None or phase.step_ms is None:
         return None
-    if phase.step_ms.typical < UNEVEN_MEAN * step_ms:
+    typical, median = phase.step_ms.typical, phase.step_ms.median
+    if UNEVEN_MEAN * max(typical, median) <= step_ms:
+        return f"over the run a step takes {milliseconds(typical)}"
+    if (typical if _describe_uneven(phase) else min(typical, median)) < UNEVEN_MEAN * step_ms:
         return None
     longer = f"over the run a step takes {milliseconds(phase.step_ms.typical)}"
     line = next(iter(_name_lines(phase)), None)

@@ -17,7 +17,7 @@ from benchmarks.public.table import PROGRAMS, Program
 from benchmarks.savings import whole
 from benchmarks.savings.catalogue import Named, Pair, pairs
 from benchmarks.savings.patched import MORE, PATCHED, PATCHES, Patched, apply
-from benchmarks.savings.record import one_size_first
+from benchmarks.savings.record import as_named, one_size_first
 from benchmarks.savings.scores import RECORDINGS, Measured, Predicted, Row, summarise
 from syncscope.trace import load
 
@@ -58,6 +58,15 @@ class TestPatches:
         script.write_text("first\nsecond\nthird\nfourth\nfifth\nsixth\nseventh\neighth\nninth\n")
         assert apply(patch, tmp_path) == script
         assert script.read_text() == "first\nthird\nfourth\nfifth\nsixth\nseventh\neighth\nmore\nninth\n"
+
+    def test_what_is_linked_into_a_clone_stays_as_it_is(self, tmp_path: Path) -> None:
+        patch, script, data = tmp_path / "a.patch", tmp_path / "loop" / "main.py", tmp_path / "data.py"
+        patch.write_text(PATCH)
+        script.parent.mkdir()
+        data.write_text("first\nsecond\nthird\nfourth\nfifth\nsixth\nseventh\neighth\nninth\n")
+        script.symlink_to(data)
+        apply(patch, tmp_path)
+        assert "second" not in script.read_text() and "second" in data.read_text()
 
     def test_apply_refuses_another_version_of_the_file(self, tmp_path: Path) -> None:
         patch, script = tmp_path / "a.patch", tmp_path / "loop" / "main.py"
@@ -179,6 +188,13 @@ def test_every_program_comes_once_before_any_comes_twice() -> None:
     programs = set(order)
     assert set(order[: len(programs)]) == programs
     assert len(order) == len(wanted)
+
+
+def test_what_is_named_comes_in_the_order_of_the_names() -> None:
+    only = ["loader_audio", "graph_solver.wide", "graph_solver.small", "graph_solver"]
+    wanted = [(pair, "windows") for pair in pairs() if pair.program in ("loader_audio", "graph_solver")]
+    order = [pair.name for pair, _ in as_named(wanted, only)]
+    assert order == ["loader_audio.slow", "graph_solver.wide", "graph_solver.small"]
 
 
 class TestSummary:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import queue
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from benchmarks.public import data, listing, running
+from benchmarks.public import data, listing, proof, running
 from benchmarks.public.comparing import Judged, compare, same_file
 from benchmarks.public.rows import is_close, row
 from benchmarks.public.running import Done, Mode, Place
@@ -289,6 +290,18 @@ def test_programs_end_with_the_proof(tmp_path: Path) -> None:
         running.end_all()
         assert running_now.result().status == -signal.SIGKILL
     assert not running.ALIVE
+
+
+def test_a_first_command_that_never_ends_is_told_in_the_row(tmp_path: Path) -> None:
+    (tmp_path / "programs/repo").mkdir(parents=True)
+    (tmp_path / "programs/repo/first.py").write_text("import time; time.sleep(60)")
+    program = Program("one", "", "owner/repo", "main.py", before="first.py", seconds=1)
+    place = Place(tmp_path / "programs", tmp_path, tmp_path / "work", tmp_path)
+    gpus: queue.Queue[int] = queue.Queue()
+    gpus.put(0)
+    said, details = proof.prove(program, "profile", place, gpus, float("inf"))
+    assert "could not be started" in said and "timed out" in str(details["error"])
+    assert gpus.get_nowait() == 0
 
 
 def test_data_take_the_place_of_what_the_clone_has(tmp_path: Path) -> None:

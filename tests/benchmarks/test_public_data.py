@@ -306,3 +306,51 @@ def test_two_answers_are_to_one_question(made: Path) -> None:
         texts = json.loads(line)
         questions = {texts[kind].rpartition("\n\nAssistant:")[0] for kind in ("chosen", "rejected")}
         assert len(questions) == 1
+
+
+@pytest.mark.parametrize("made", ["edits"], indirect=True)
+def test_events_come_one_after_the_other_and_each_page_is_edited(made: Path) -> None:
+    rows = [line.split(",") for line in (made / "wikipedia.csv").read_text().splitlines()[1:]]
+    times = [float(row[2]) for row in rows]
+    assert times == sorted(times)
+    assert {int(row[1]) for row in rows} == set(range(100))
+
+
+@pytest.mark.skipif(find_spec("PIL") is None, reason="pictures need Pillow")
+@pytest.mark.parametrize("made", ["rotations"], indirect=True)
+def test_what_is_seen_of_a_ball_is_its_surface(made: Path) -> None:
+    from PIL import Image
+
+    for view in json.loads((made / "info.json").read_text())["images"]:
+        far = np.asarray(Image.open(made / view["rgb"].replace("rgb", "depth"))) / 255 * view["max_depth"]
+        seen = np.asarray(Image.open(made / view["rgb"].replace("rgb", "alpha"))) == 255
+        rows, columns = np.nonzero(seen)
+        pixels = np.stack([columns, rows, np.ones_like(rows)])
+        points = np.linalg.inv(view["intrinsic"]) @ pixels * far[seen]
+        turned = np.diag([1, -1, -1]) @ points
+        pose = np.array(view["pose"])
+        places = pose[:3, :3] @ turned + pose[:3, 3:]
+        assert np.abs(np.linalg.norm(places, axis=0) - 0.6).max() < 0.05
+
+
+@pytest.mark.parametrize("made", ["completer"], indirect=True)
+def test_a_completer_has_a_row_for_each_of_its_words(made: Path) -> None:
+    torch = pytest.importorskip("torch")
+    words = [line.split()[0] for line in (made / "tokenizer.model").read_text().splitlines()]
+    weights = torch.load(made / "consolidated.00.pth")
+    rows = len(weights["tok_embeddings.weight"])
+    assert len(set(words)) + 256 == rows == json.loads((made / "params.json").read_text())["vocab_size"]
+
+
+@pytest.mark.parametrize("made", ["tour_starts"], indirect=True)
+def test_a_start_ends_a_program_before_its_fifteenth_step(made: Path) -> None:
+    pytest.importorskip("torch")
+    (made / "program.py").write_text(
+        "import itertools, torch\noptimizer = torch.optim.AdamW([torch.ones(1, requires_grad=True)])\n"
+        "for step in itertools.count(1):\n    optimizer.zero_grad()\n    print(step)"
+    )
+    assert printed_in(made, "fourteen_steps.py", "program.py").split()[-1] == "14"
+    program = (
+        "import torch\nfrom simple_knn._C import distCUDA2\nprint(distCUDA2(torch.arange(8.0)[:, None])[3].item())"
+    )
+    assert printed_in(made, "-c", program) == "2.0\n"

@@ -306,7 +306,7 @@ class Scored:
 
 
 def test_the_recordings_stay_small():
-    assert sum(file.stat().st_size for file in RECORDINGS.rglob("*") if file.is_file()) < 19_000_000
+    assert sum(file.stat().st_size for file in RECORDINGS.rglob("*") if file.is_file()) < 21_000_000
 
 
 class TestInView(Scored):
@@ -383,6 +383,7 @@ class TestNew:
         ("Met sixth", 7, 7, 0.85, 1.0),
         ("Met seventh", 23, 17, 0.9, 0.9),
         ("Met eighth", 6, 2, 0.8, 0.8),
+        ("Met ninth", 15, 10, 1.0, 1.0),
         ("Compiled", 10, 4, 0.2, 0.6),
     ],
 )

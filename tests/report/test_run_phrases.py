@@ -17,7 +17,7 @@ from syncscope.report.run_phrases import (
     describe_share,
     describe_waits,
     spell_waits,
-    tell_longer_steps,
+    tell_steps_of_run,
 )
 from syncscope.schema.findings import Finding, Site
 from syncscope.schema.run import Counted, PhaseLine, StepTime
@@ -358,21 +358,25 @@ def test_steps_that_are_alike_or_of_a_host_that_runs_ahead_are_not_uneven(change
     assert fitted(**{"recorded": True, "step_ms": UNEVEN, "waits_per_step": 5.4, **changes}) == []
 
 
-def test_steps_that_are_far_longer_over_the_run_are_told_with_the_line_that_takes_most() -> None:
+def test_steps_that_are_far_longer_or_shorter_over_the_run_are_told_with_the_line_that_takes_most() -> None:
     known = {"recorded": True, "step_ms": UNEVEN, "waits_per_step": 5.4, "looks": 20, "lines": LINES}
     phase = msgspec.structs.replace(phases()[TRAIN], **known)
-    assert tell_longer_steps(phase, 11.0) == "over the run a step takes 27.4 ms, 60 % of it in fit (train.py:79)"
-    assert tell_longer_steps(msgspec.structs.replace(phase, looks=4), 11.0) == "over the run a step takes 27.4 ms"
-    assert tell_longer_steps(phase, 25.0) is None and tell_longer_steps(None, 11.0) is None
-    even = StepTime(median=27.4, p95=28.0, mean=27.4)
-    assert tell_longer_steps(msgspec.structs.replace(phase, step_ms=even), 11.0) is None
+    assert tell_steps_of_run(phase, 11.0) == "over the run a step takes 27.4 ms, 60 % of it in fit (train.py:79)"
+    assert tell_steps_of_run(msgspec.structs.replace(phase, looks=4), 11.0) == "over the run a step takes 27.4 ms"
+    assert tell_steps_of_run(phase, 25.0) is None and tell_steps_of_run(None, 11.0) is None
+    even = msgspec.structs.replace(phase, looks=4, step_ms=StepTime(median=27.4, p95=28.0, mean=27.4))
+    assert tell_steps_of_run(even, 11.0) == "over the run a step takes 27.4 ms"
+    assert tell_steps_of_run(even, 22.0) is None and tell_steps_of_run(even, 35.0) is None
+    assert tell_steps_of_run(even, 40.0) == "over the run a step takes 27.4 ms"
+    ahead = msgspec.structs.replace(even, waits_per_step=0.1, step_ms=StepTime(median=2.0, p95=161.0, mean=27.4))
+    assert tell_steps_of_run(ahead, 11.0) is None
     (line, *_) = phase.lines
     top = msgspec.structs.replace(line, site=Site(file="train.py", line=120, function="<module>"))
-    said = tell_longer_steps(msgspec.structs.replace(phase, lines=(top,)), 11.0)
+    said = tell_steps_of_run(msgspec.structs.replace(phase, lines=(top,)), 11.0)
     assert said == "over the run a step takes 27.4 ms, 60 % of it at train.py:120"
     site = Site(file="train.py", line=120, function="<module>", expression="enumerate(test_loader, 0)")
     top = msgspec.structs.replace(line, site=site)
-    said = tell_longer_steps(msgspec.structs.replace(phase, lines=(top,)), 11.0)
+    said = tell_steps_of_run(msgspec.structs.replace(phase, lines=(top,)), 11.0)
     assert said is not None and said.endswith(
         "train.py:120, where a loader begins anew: keep one iterator, or its workers (persistent_workers=True)"
     )
