@@ -60,6 +60,9 @@ SETS = {
     "twenty-third reading: judged before the mends that it led to": Path(__file__).with_name(
         "twenty_third_reading.json"
     ),
+    "twenty-fourth reading: judged before the mends that it led to": Path(__file__).with_name(
+        "twenty_fourth_reading.json"
+    ),
 }
 """The files of judgements by what they are evidence of."""
 

@@ -138,7 +138,7 @@ def write_details(report: Report, trace: int) -> tuple[str, ...]:
     found = any(finding.status == "unexpected" and finding.trace == trace for finding in report.findings)
     if not found and len(report.traces) > 1:  # of a single trace the lines above say so
         mine = (entry for entry in report.not_checked if entry.trace == trace)
-        unseen = len({entry.rule for entry in mine if not (entry.partial or entry.needless)})
+        unseen = len({entry.rule for entry in mine if not (entry.partial or entry.needless or entry.rest)})
         some = f" {count(unseen, 'rule')} could not be checked." if unseen else ""
         out.append("No unexpected findings." + some)
     return (*out, *answer_asked(info))

@@ -162,8 +162,10 @@ def _budgets(verdict: Verdict | None) -> Iterator[str]:
 
 
 def _not_checked(entries: Iterable[NotChecked]) -> Iterator[str]:
-    for (why, partial), rules in group_by_reason(entry for entry in entries if not entry.needless).items():
-        label = "checked in part" if partial else "not checked"
+    entries = [entry for entry in entries if not entry.needless]
+    at_start = {entry.why for entry in entries if entry.rest}
+    for (why, partial), rules in group_by_reason(entries).items():
+        label = "checked in part" if partial or why in at_start else "not checked"
         yield f"- {label}: {markdown(', '.join(rules))}: {markdown(why)}"
 
 

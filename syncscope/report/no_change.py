@@ -17,6 +17,8 @@ MOSTLY = 0.5
 anything else."""
 COMPUTES = 0.8
 """Of the step: a device that computes for more leaves waits, copies and launches little to gain."""
+NEARLY_ALL = 0.95
+"""The same where it does not matter what could not be checked: the rest of the step is all that anything can save."""
 KERNELS = "look at the kernels"
 """How it begins where the device computes nearly all the time."""
 IDLE = 0.1
@@ -44,17 +46,17 @@ def explain_no_change(found: Sequence[Finding], report: Report, trace: int, *, a
         return f"record later steps: {percent(warm_up, 1.0)} of this time is warm-up, which they do not repeat"
     nothing = "nothing unexpected was found" if report.findings and not found else "nothing was found"
     computes, unseen = share_of_compute(info) or 0.0, _list_unchecked(report)
-    if computes >= COMPUTES and READS not in unseen:
+    some = f"; {count(len(unseen), 'rule')} could not be checked" if unseen else ""
+    if computes >= NEARLY_ALL or (computes >= COMPUTES and READS not in unseen):
         busy = f"the device computes for {percent(computes, 1.0)} of the {whole}{_name_longest(info)}"
         little = any(_may_save(finding) for finding in found if not finding.saving_below_drift)
         known = "nothing is known to save" if little else f"{nothing} that saves"
-        return f"{KERNELS}: {busy}; {known} 1 % of it"
+        return f"{KERNELS}: {busy}; {known} 1 % of it{some if READS in unseen else ''}"
     none = f"no change is known to save 1 % of the {whole}" if found else nothing
     idle = share_of_idle(info) or 0.0
     of = "it" if found else f"the {whole}"
     though = f", though the device is idle for {percent(idle, 1.0)} of {of}" if idle >= IDLE else ""
     though += _what_to_do(found, info) if idle >= MOSTLY else ""
-    some = f"; {count(len(unseen), 'rule')} could not be checked" if unseen else ""
     return f"{none}{though}{some}"
 
 
@@ -91,4 +93,4 @@ def _what_to_do(found: Sequence[Finding], info: TraceInfo) -> str:
 
 def _list_unchecked(report: Report) -> set[str]:
     """The rules that could not be checked on some trace though it may have what they look for."""
-    return {entry.rule for entry in report.not_checked if not (entry.partial or entry.needless)}
+    return {entry.rule for entry in report.not_checked if not (entry.partial or entry.needless or entry.rest)}

@@ -180,7 +180,7 @@ def _not_checked(entries: Iterable[NotChecked], traces: Sequence[TraceInfo], con
     names = label_by_number(traces)
     partial: set[str] = set()
     for entry in sorted(entries, key=lambda entry: bool(entry.needless)):
-        if entry.partial:
+        if entry.partial or entry.rest:
             partial.add(entry.why)
         key = entry.why, bool(entry.needless)
         reasons.setdefault(key, {})[terminal(entry.rule)] = None
@@ -195,9 +195,11 @@ def _not_checked(entries: Iterable[NotChecked], traces: Sequence[TraceInfo], con
 
 def _not_checked_shortly(report: Report, console: Console) -> None:
     """Name the rules that could not be checked on some trace though it may have what they look for, without the
-    reasons. Of those that found something nonetheless not all was seen."""
-    rules = {terminal(entry.rule) for entry in report.not_checked if not entry.partial and not entry.needless}
-    in_part = rules & {terminal(finding.rule) for finding in report.findings}
+    reasons. Those that found something nonetheless, or looked at all but a lost start, have not seen all."""
+    unseen = [entry for entry in report.not_checked if not entry.partial and not entry.needless]
+    rules = {terminal(entry.rule) for entry in unseen}
+    of_rest = rules - {terminal(entry.rule) for entry in unseen if not entry.rest}
+    in_part = of_rest | (rules & {terminal(finding.rule) for finding in report.findings})
     labels = (("not checked ", "bold yellow"), rules - in_part), (("checked in part ", "yellow"), in_part)
     parts = [Text.assemble(label, join_codes(sorted(codes))) for label, codes in labels if codes]
     if parts:

@@ -41,6 +41,7 @@ from syncscope.rules.tensor_print import TensorPrint
 from syncscope.rules.unexplained_wait import UnexplainedWait
 from syncscope.schema.report import NotChecked
 from syncscope.timeline import Timeline
+from syncscope.timeline.disagreement import Disagreement
 
 __all__ = [
     "BY_CODE", "RULES", "RUN_RULES", "Hit", "RankRule", "Rule", "RunRule", "find", "find_hits", "find_unchecked",
@@ -150,10 +151,14 @@ def _unchecked(timeline: Timeline) -> Iterator[NotChecked]:
         if why := _why_blind(rule, timeline):
             yield NotChecked(rule=rule.code, why=why, rank=rank)
             continue
-        if (why := rule.why_unchecked(timeline)) or (why := _why_doubted(rule, timeline)):
+        doubt = _find_doubt(rule, timeline)
+        why = rule.why_unchecked(timeline)
+        if why or doubt:
             # A recording's run goes on beyond its window.
             needless = True if timeline.trace.recording is None and rule.is_needless(timeline) else msgspec.UNSET
-            yield NotChecked(rule=rule.code, why=why, rank=rank, needless=needless)
+            rest = True if not why and doubt and doubt.at_start else msgspec.UNSET
+            said = why or (doubt.text if doubt else "")
+            yield NotChecked(rule=rule.code, why=said, rank=rank, needless=needless, rest=rest)
         if why := rule.why_partial(timeline):
             yield NotChecked(rule=rule.code, why=why, rank=rank, partial=True)
 
@@ -170,13 +175,14 @@ def _why_blind(rule: Rule, timeline: Timeline) -> str | None:
     return SERIAL if timeline.launch_blocking else COLLECTIVES_ALONE
 
 
-def _why_doubted(rule: Rule, timeline: Timeline) -> str | None:
-    """Why what the rule finds cannot be trusted: the first contradiction about rows that it needs. Where part of the
-    file was lost, that explains them all, and ``Trace.lost`` says so."""
+def _find_doubt(rule: Rule, timeline: Timeline) -> Disagreement | None:
+    """Why what the rule finds cannot be trusted: the first contradiction about rows that it needs, one that is about
+    the whole trace before one about its start. Where part of the file was lost, that explains them all, and
+    ``Trace.lost`` says so."""
     if timeline.trace.lost:
         return None
-    doubted = (one.text for one in timeline.disagreements if one.lost in rule.needs or _needs_steps(rule, one.lost))
-    return next(doubted, None)
+    doubts = (one for one in timeline.disagreements if one.lost in rule.needs or _needs_steps(rule, one.lost))
+    return min(doubts, key=lambda one: one.at_start, default=None)
 
 
 def _needs_steps(rule: Rule, lost: str) -> bool:

@@ -15,7 +15,7 @@ from syncscope.rules.base.collective_advice import (
 )
 from syncscope.rules.base.groups import Group, to_ms
 from syncscope.rules.base.lateness import ALONE, WHICH
-from syncscope.rules.base.meetings import count_exposed
+from syncscope.rules.base.meetings import count_exposed, is_alone
 from syncscope.rules.base.occurrences import Occurrences, places_of
 from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.rule import Hit, Inspection, RankRule
@@ -97,6 +97,9 @@ class CommNotOverlapped(RankRule):
         names, before = name_meetings(timeline.collectives), timeline.launched_before
         hits = (_of_no_step(hit, before) for hit in self.hits(timeline, occurrences))
         return [_with_names(hit, names, meets) for meets, hit in enumerate(hits)]
+
+    def is_needless(self, timeline: Timeline) -> bool:
+        return timeline.device is not None and is_alone(timeline)
 
     def why_partial(self, timeline: Timeline) -> str | None:
         size = timeline.collectives.bytes

@@ -10,6 +10,7 @@ from syncscope.ranks.matching import GROUP
 from syncscope.ranks.missing import find_missing_ranks
 from syncscope.rules.allocator_sync import AllocatorSync
 from syncscope.rules.base.lateness import tell_of_ranks
+from syncscope.rules.base.meetings import is_alone
 from syncscope.rules.base.question import NoQuestion
 from syncscope.rules.base.rule import RunFindings, RunRule
 from syncscope.rules.base.waiting_ranks import find_free_ms, find_held_ms, limit_by_late_ranks
@@ -25,7 +26,7 @@ from syncscope.rules.tensor_print import TensorPrint
 from syncscope.schema.findings import Finding
 from syncscope.schema.numbers import milliseconds
 from syncscope.schema.report import START, Delay, NotChecked, Report, TraceInfo
-from syncscope.timeline import Place
+from syncscope.timeline import Place, Timeline
 from syncscope.timeline.collectives import POINT_TO_POINT
 
 LEAST_SHARE = 0.02
@@ -141,6 +142,9 @@ class StragglingSync(RunRule):
             "steps, in a thread of its own, or after the last step.",
         ),
     )
+
+    def is_needless(self, timeline: Timeline) -> bool:
+        return timeline.device is not None and is_alone(timeline)
 
     def can_compare(self, info: TraceInfo) -> bool:
         return info.meetings is not None

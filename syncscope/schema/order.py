@@ -15,6 +15,10 @@ any of them can be."""
 DWARFS = 0.01
 """Else it comes before those that gain less than this share of it."""
 
+FIRST_PASS, LITTLE_OF_IT = 0.5, 0.1
+"""A trace without steps is mostly warm-up where that takes this share of it. Where all changes together gain less
+than this share of it, other steps have to be recorded before anything else."""
+
 RARE = 0.5
 """Times a step below which what was only counted happens in few of them."""
 
@@ -22,24 +26,23 @@ RARE = 0.5
 def ordered(findings: Iterable[Finding], traces: Sequence[TraceInfo] = ()) -> tuple[Finding, ...]:
     """The findings in order, the same in every output: unexpected first; races, since they make results wrong; then by
     what can be gained, of phases whose steps the ``traces`` know over the whole run; what gains less than can be told
-    behind a note on idle time; other notes, waits by design and what only sums up others last. Where the gain is
-    unknown, by the time for which it holds the host or the device, over the whole run too, then what happens in the
-    steps before what happens in few of them or between them, then by severity and by how often it happens in the run,
-    and what only asks for another recording last; but collectives first that are exposed
-    for far longer than anything gains, and others before what gains next to nothing beside them. Among equals, those
-    of training come first."""
+    behind a note on idle time, which leads all where the trace is mostly warm-up and nothing gains much of it; other
+    notes, waits by design and what only sums up others last. Where the gain is unknown, by the time for which it holds
+    the host or the device, over the whole run too, then what happens in the steps before what happens in few of them or
+    between them, then by severity and by how often it happens in the run, and what only asks for another recording
+    last; but collectives first that are exposed for far longer than anything gains, and others before what gains next
+    to nothing beside them. Among equals, those of training come first."""
     findings = tuple(findings)
-    gains = [
-        max(gain(one) or 0.0, one.saving_high_ms_per_step or 0.0) * weigh(one, traces)
-        for one in findings
-        if _tier(one) == 0 and not one.asks_for_more
-    ]
+    tried = [one for one in findings if _tier(one) == 0 and not one.asks_for_more]
+    gains = [max(gain(one) or 0.0, one.saving_high_ms_per_step or 0.0) * weigh(one, traces) for one in tried]
     known = [(gain(one), weigh(one, traces)) for one in findings if _tier(one) == 0]
     least = min((gained * weight for gained, weight in known if gained is not None), default=math.inf)
     most = max(gains, default=0.0)
+    in_all = sum(gains) + sum(_holds(one) * weigh(one, traces) for one in tried if gain(one) is None)
 
     def place(finding: Finding) -> tuple[object, ...]:
-        return _place(finding, most, least, weigh(finding, traces), seldom=_is_seldom(finding, traces))
+        first = _asks_for_later_steps(finding, traces, in_all)
+        return _place(finding, most, least, weigh(finding, traces), seldom=_is_seldom(finding, traces), first=first)
 
     return tuple(sorted(findings, key=place))
 
@@ -67,6 +70,19 @@ def _is_seldom(finding: Finding, traces: Sequence[TraceInfo]) -> bool:
     often = finding.run_per_step
     rare = (often is not None and often < RARE) or steps.get(finding.phase or "") == 0
     return finding.site_source == COUNTED and rare
+
+
+def _asks_for_later_steps(finding: Finding, traces: Sequence[TraceInfo], in_all: float) -> bool:
+    """Whether a note says that its trace, without steps, is mostly warm-up, which what was replayed holds too, and what
+    all changes may gain ``in_all``, or are about where that is not known, is little of that."""
+    info = traces[finding.trace] if finding.trace < len(traces) else None
+    idle_ms, replay = finding.idle_ms_per_step, info.replay if info is not None else None
+    if info is None or idle_ms is None or finding.severity != "note" or info.steps.count or info.overlap is None:
+        return False
+    whole_ms = info.overlap.device_busy_ms + info.overlap.idle_ms
+    replayed_ms = replay.step_ms if replay is not None and replay.step_ms is not None else 0.0
+    holds_it = replayed_ms > whole_ms - idle_ms
+    return holds_it and idle_ms >= FIRST_PASS * whole_ms and in_all < LITTLE_OF_IT * replayed_ms
 
 
 def _weighs(finding: Finding, most: float) -> float | None:
@@ -101,9 +117,11 @@ def _holds(finding: Finding) -> float:
     return next((ms for ms in held if ms is not None), 0.0)
 
 
-def _place(finding: Finding, most: float, least: float, weight: float, *, seldom: bool) -> tuple[object, ...]:
-    """Where a finding, a millisecond of which counts for ``weight`` and which may be ``seldom``, comes among others, of
-    which one can gain ``most``, and one no more than the ``least``."""
+def _place(
+    finding: Finding, most: float, least: float, weight: float, *, seldom: bool, first: bool
+) -> tuple[object, ...]:
+    """Where a finding, a millisecond of which counts for ``weight`` and which may be ``seldom`` or the ``first``, comes
+    among others, of which one can gain ``most``, and one no more than the ``least``."""
     gained = gain(finding)
     if gained is None and most > 0:
         gained = _weighs(finding, most / weight)
@@ -114,6 +132,7 @@ def _place(finding: Finding, most: float, least: float, weight: float, *, seldom
         STATUSES.index(finding.status),
         not finding.rule.startswith(RACES),
         finding.sums_up,
+        not first,
         _tier(finding),
         gained is None,
         -(gained or 0.0) * weight,

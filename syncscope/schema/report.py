@@ -270,6 +270,9 @@ class NotChecked(msgspec.Struct, frozen=True, kw_only=True):
     needless: bool | msgspec.UnsetType = msgspec.UNSET
     """Nothing in the trace is what the rule is about, so most likely there is nothing to find: no code was compiled, or
     nothing was copied. Outputs for people leave it out, unless they name all; for a gate it is as any other."""
+    rest: bool | msgspec.UnsetType = msgspec.UNSET
+    """The rule did look at the rest of the trace: ``why`` names rows that are lost at its start alone. Outputs for
+    people call it checked in part; for a gate it is as any other."""
 
 
 class Stale(msgspec.Struct, frozen=True, kw_only=True):

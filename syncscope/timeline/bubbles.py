@@ -178,17 +178,24 @@ def when_busy(
 
 
 def _launch_returns(activities: Activities, calls: Calls, never: int) -> Ints:
-    """For each activity (n,) when its launch returned. Where the trace lost the launch, correlations tell its place,
-    since they count up: before the call with the next one (``never`` where there is none), or before the trace began
-    (0)."""
+    """For each activity (n,) when its launch returned; where the trace lost the launch, at the latest."""
     # A copy that blocks returns after it ran, so there its begin counts.
     returned = np.where(calls.do(["copy-sync"]), calls.ts, calls.end)
+    _, lost = _lost_between(activities, calls, never)
+    return np.where(activities.launch >= 0, np.append(returned, 0)[activities.launch], lost)
+
+
+def _lost_between(activities: Activities, calls: Calls, never: int) -> tuple[Ints, Ints]:
+    """For each activity (n,) when it was launched at the earliest and at the latest, where the trace lost the launch.
+    Correlations tell its place, since they count up: behind the call with the one before (0 where there is none), and
+    in front of the call with the next one (``never`` where there is none), or before the trace began (0)."""
     numbered = np.flatnonzero(calls.correlation >= 0)
     numbered = numbered[np.argsort(calls.correlation[numbered], kind="stable")]
     slot = np.searchsorted(calls.correlation[numbered], activities.correlation, side="right")
+    earlier = np.append(calls.end[numbered], 0)[slot - 1]
     later = np.append(calls.ts[numbered], never)[slot]
-    lost = np.where(activities.correlation < 0, never, np.where(slot == 0, 0, later))
-    return np.where(activities.launch >= 0, np.append(returned, 0)[activities.launch], lost)
+    early, unnumbered = slot == 0, activities.correlation < 0
+    return np.where(early | unnumbered, 0, earlier), np.where(unnumbered, never, np.where(early, 0, later))
 
 
 def are_launched_in_a_row(launch: Ints, calls: Calls, ops: Ops) -> Bools:
@@ -255,7 +262,7 @@ def _is_within(busy: Union, calls: Calls, launch: Ints) -> Bools:
 
 def _is_doubted(activities: Activities, calls: Calls, begin: Ints, end: Ints, following: Ints, unseen: Unseen) -> Bools:
     """Which gaps (n,) may not be gaps: work that was launched for them has no row, or what ends them has no launch, so
-    that nobody knows what the device held."""
+    that nobody knows what the device held, or when the host came to it."""
     if not len(calls):
         return np.zeros(len(begin), dtype=bool)
     launch_ts = np.where(activities.launch >= 0, np.append(calls.ts, 0)[activities.launch], -1)
@@ -267,7 +274,12 @@ def _is_doubted(activities: Activities, calls: Calls, begin: Ints, end: Ints, fo
     first = calls.correlation[calls.correlation >= 0].min(initial=np.iinfo(np.int64).max)
     unlaunched = np.append((activities.launch < 0) & (activities.correlation < first), False)[following]
     none = not (activities.launch >= 0).any()
-    doubted: Bools = (lost | unlaunched | none) & (end - begin > LATENCY)
+    earliest, latest = (
+        np.append(time, -1)[following] for time in _lost_between(activities, calls, int(end.max(initial=0)))
+    )
+    of_lost = np.append(activities.launch < 0, False)[following]
+    anywhere = of_lost & (np.minimum(latest, end) - np.maximum(earliest, begin) > SLOW_PACE)
+    doubted: Bools = (lost | unlaunched | anywhere | none) & (end - begin > LATENCY)
     return doubted
 
 

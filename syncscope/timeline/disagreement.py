@@ -21,11 +21,14 @@ class Disagreement(msgspec.Struct, frozen=True):
     """The kind of rows that are not there, in the words of ``Rule.needs``; ``steps`` for steps that are not true."""
     text: str
     """One sentence."""
+    at_start: bool = False
+    """Whether they are all from before the first row of that kind, so that nothing is lost of what comes behind."""
 
 
-def disagree(lost: Lost, number: int, one: str, many: str) -> tuple[Disagreement, ...]:
+def disagree(lost: Lost, number: int, one: str, many: str, *, at_start: bool = False) -> tuple[Disagreement, ...]:
     """A disagreement about a number of rows, none where it is 0."""
-    return (Disagreement(lost, one if number == 1 else many.format(f"{number:,}")),) if number else ()
+    text = one if number == 1 else many.format(f"{number:,}")
+    return (Disagreement(lost, text, at_start),) if number else ()
 
 
 def find_correlations(timeline: Timeline) -> Ints:

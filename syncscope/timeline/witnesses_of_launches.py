@@ -20,7 +20,14 @@ if TYPE_CHECKING:
     from syncscope.timeline.timeline import Timeline
 
 DEVICE_COMMANDS = ("launch", "graph-launch", "copy", "copy-sync")
-"""Roles of calls that each make a device row. A memset of nothing makes none."""
+"""Roles of calls that each make a device row. A memset or a copy of nothing makes none."""
+
+COPIES = ("copy", "copy-sync")
+"""Those of them that copy."""
+
+COPIES_NOTHING = 1_000
+"""Nanoseconds below which the call of a copy has nothing to copy. Of 17,000 copies that ran, in the traces of others,
+none took less than 1,960; one of nothing takes some hundred."""
 
 OFTEN = 20
 """An op that occurs as often shows whether it launches something."""
@@ -167,12 +174,16 @@ def about_empty_steps(timeline: Timeline) -> tuple[Disagreement, ...]:
 
 
 def about_commands(timeline: Timeline) -> tuple[Disagreement, ...]:
-    """Launches and copies without a device row, but for those that may still have been queued at the end, and those
-    that a CUDA graph captured."""
+    """Launches and copies without a device row, but for those that may still have been queued at the end, those that a
+    CUDA graph captured, and copies of nothing."""
+    calls, made, unmade = timeline.calls, timeline.activities.launch, timeline.unmade
+    at_start = len(unmade) > 0 and bool(calls.ts[unmade].max() < calls.ts[made[made >= 0]].min())
+    where = " at the start of the trace" if at_start else ""
     return disagree(
-        "device", len(timeline.unmade),
-        "a launch or copy has no device row",
-        "{} launches and copies have no device row",
+        "device", len(unmade),
+        f"a launch or copy{where} has no device row",
+        f"{{}} launches and copies{where} have no device row",
+        at_start=at_start,
     )  # fmt: skip
 
 
@@ -185,4 +196,5 @@ def find_unmade(calls: Calls, rows: Activities) -> Ints:
     waited = calls.ts[calls.do(["device-sync"])].max(initial=0)
     commands = calls.do(DEVICE_COMMANDS) & (calls.correlation >= 0)
     commands &= (calls.ts < max(calls.ts[known].max(), waited)) & ~in_capture(calls)
+    commands &= ~(calls.do(COPIES) & (calls.dur < COPIES_NOTHING))
     return np.flatnonzero(commands & ~are_among(calls.correlation, rows.correlation))

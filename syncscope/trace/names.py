@@ -176,6 +176,12 @@ def role(name: str) -> Role:
     return _ROLE_OF.get(canonical(name), "")
 
 
+def shorten(name: str) -> str:
+    """The call as a program writes it, where the table holds it: ``cudaStreamSynchronize_v3020``, as profilers other
+    than Kineto call it, → ``cudaStreamSynchronize``."""
+    return canonical(name) if role(name) else name
+
+
 # --------------------------------------------------------------------------------------------------- copies
 
 Direction = Literal["HtoD", "DtoH", "DtoD", "HtoH", "PtoP", ""]
@@ -221,15 +227,16 @@ _WORDS: dict[str, Direction] = {
 
 _CUDA_COPY = compile_later(r"Memcpy\s+([HDAP]to[HDAP])(?:\s+\((.*?)\s*->\s*(.*?)\))?")
 _XPU_COPY = compile_later(r"(?:Memcpy\s+)?([MHDSP])2([MHDSP])\b")
-_HOST_MEMORY: dict[str, Memory] = {"Pageable": "pageable", "Pinned": "pinned"}
+_HOST_MEMORY: dict[str, Memory] = {"pageable": "pageable", "pinned": "pinned"}
 
 
 @lru_cache(maxsize=4096)
 def copy_of(name: str) -> Copy:
     """Direction and host memory of the copy that a device row called ``name`` made.
 
-    ``Memcpy HtoD (Pageable -> Device)`` (CUDA), ``Memcpy HtoD (Host -> Device)`` and ``CopyHostToDevice`` (ROCm,
-    which does not say the memory's kind), ``Memcpy M2D (MEMORY(Unknown) -> DEVICE)`` (XPU).
+    ``Memcpy HtoD (Pageable -> Device)`` (CUDA; profilers other than Kineto write ``PAGEABLE``),
+    ``Memcpy HtoD (Host -> Device)`` and ``CopyHostToDevice`` (ROCm, which does not say the memory's kind),
+    ``Memcpy M2D (MEMORY(Unknown) -> DEVICE)`` (XPU).
     """
     if match := _CUDA_COPY.match(name):
         return Copy(_LETTERS.get(match[1], ""), _host_memory(match[2], match[3]))
@@ -239,7 +246,7 @@ def copy_of(name: str) -> Copy:
 
 
 def _host_memory(source: str | None, target: str | None) -> Memory:
-    kinds = {_HOST_MEMORY.get(source or "", ""), _HOST_MEMORY.get(target or "", "")}
+    kinds = {_HOST_MEMORY.get((side or "").lower(), "") for side in (source, target)}
     return "pageable" if "pageable" in kinds else "pinned" if "pinned" in kinds else ""
 
 

@@ -64,6 +64,11 @@ def test_only_a_gated_rule_that_could_not_be_checked_counts(rule: str, code: int
     assert check_gate(blind, GATE).exit_code == code
 
 
+def test_what_was_lost_at_the_start_of_a_trace_is_not_clean_either() -> None:
+    lost = NotChecked(rule="SYN101", why="a launch at the start has no device row", rest=True)
+    assert check_gate(msgspec.structs.replace(clean(), not_checked=(lost,)), GATE).exit_code == 3
+
+
 def test_a_trace_without_runtime_calls_is_never_clean() -> None:
     base = clean()
     blind = msgspec.structs.replace(base.traces[0], has=("cpu_op", "steps"))

@@ -548,3 +548,15 @@ def test_a_rule_that_found_something_is_not_told_as_not_checked() -> None:
     assert "not checked SYN103, SYN104 · checked in part SYN102 (--verbose says why)" in shown(made, 120)
     alone = msgspec.structs.replace(made, not_checked=tuple(entries[:1]))
     assert "\nchecked in part SYN102 (--verbose says why)" in shown(alone, 120)
+
+
+def test_a_rule_that_looked_at_all_but_a_lost_start_is_told_as_checked_in_part() -> None:
+    entry = NotChecked(
+        rule="OVL301", why="2 launches and copies at the start of the trace have no device row", rest=True
+    )
+    made = msgspec.structs.replace(sample.report(found=()), not_checked=(entry,))
+    assert "\nchecked in part OVL301 (--verbose says why)" in shown(made, 120)
+    assert "\nchecked in part OVL301: 2 launches and copies at the start" in shown(made, 120, view=VERBOSE)
+    assert "could not be checked" not in shown(made, 120)
+    seen_nowhere = msgspec.structs.replace(made, not_checked=(entry, NotChecked(rule="OVL301", why="no", trace=0)))
+    assert "\nnot checked OVL301 (--verbose says why)" in shown(seen_nowhere, 120)

@@ -49,6 +49,18 @@ def test_copies_that_nobody_waits_for_may_race() -> None:
     assert "CPY204" not in needless(both)
 
 
+def test_only_a_trace_that_speaks_of_other_ranks_may_have_to_do_with_them() -> None:
+    def lost(rank: int | None = None) -> TraceBuilder:
+        """A trace whose first kernel has no row of the device."""
+        return TraceBuilder(rank=rank).call("cudaLaunchKernel", 0, 1).launch("gemm", call=(2, 5), runs=(10, 300))
+
+    of_ranks = {"OVL302", "DST601"}
+    assert needless(lost()) >= of_ranks
+    assert needless(lost(rank=0)) & of_ranks == set()
+    assert needless(lost().annotation("nccl:all_reduce", 20, 5)) & of_ranks == set()
+    assert needless(lost().launch("ncclDevKernel_AllReduce", call=(20, 5), runs=(320, 5))) & of_ranks == set()
+
+
 def test_two_streams_may_race() -> None:
     assert "HAZ403" not in needless(plain().launch("b", call=(20, 2), runs=(320, 5), stream=13))
 

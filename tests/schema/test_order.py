@@ -82,6 +82,30 @@ def test_a_note_that_a_trace_is_warm_up_leads_what_gains_less_than_can_be_told()
     assert ordered([NOTE, little, warm_up]) == (warm_up, little, NOTE)
 
 
+def test_a_note_that_a_first_pass_is_warm_up_leads_what_gains_little_of_it() -> None:
+    info = sample.trace_info()
+    replay = info.replay
+    assert info.overlap is not None
+    assert replay is not None
+    overlap = msgspec.structs.replace(info.overlap, device_busy_ms=40.0, idle_ms=60.0)
+    warm_up = one("OVL303", severity="note", idle_ms_per_step=55.0)
+
+    def first(gains_ms: float, *others: Finding, replayed_ms: float = 98.0, steps: int = 0) -> Finding:
+        of_all = msgspec.structs.replace(info.steps, count=steps)
+        replayed = msgspec.structs.replace(replay, step_ms=replayed_ms)
+        trace = msgspec.structs.replace(info, overlap=overlap, steps=of_all, replay=replayed)
+        read = one("SYN102", likely_saving_ms_per_step=gains_ms, saving_high_ms_per_step=gains_ms)
+        return ordered([read, *others, warm_up], [trace])[0]
+
+    assert first(9.0) == warm_up
+    assert first(11.0) != warm_up, "it gains more than a tenth"
+    bound = one("OVL302", saving_low_ms_per_step=0.0, saving_high_ms_per_step=6.0)
+    assert first(6.0, bound) != warm_up, "both together may gain more than a tenth"
+    assert first(1.0, one("OVL302", exposed_ms_per_step=20.0)) != warm_up, "nobody knows what that gains"
+    assert first(9.0, steps=3) != warm_up, "the steps have to be like each other"
+    assert first(4.0, replayed_ms=44.0) != warm_up, "what was replayed holds no warm-up"
+
+
 def test_collectives_that_are_exposed_for_far_longer_than_anything_gains_come_first() -> None:
     waiting = one("OVL302", exposed_ms_per_step=110.0, saving_ms_per_step=None)
     assert ordered([LOADER, waiting]) == (waiting, LOADER)

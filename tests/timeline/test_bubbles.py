@@ -145,6 +145,16 @@ def test_a_launch_that_the_trace_lost_came_before_the_next_one_in_number():
     assert gap(builder, 100) == {"host work": 230, "queued on device": 70, "wait row": -1}
 
 
+def test_a_launch_that_may_have_been_made_at_any_time_of_a_long_gap_tells_no_cause():
+    def lost(after_us: float) -> TraceBuilder:
+        """Between two calls with a number of their own, ``after_us`` apart, one launch is lost."""
+        builder = TraceBuilder().launch("a", call=(0, 5), runs=(10, 90)).kernel("b", 1900, 50)
+        return builder.call("cudaEventQuery", after_us, 1).launch("c", call=(1960, 5), runs=(1970, 10))
+
+    assert gap(lost(900), 100) == {"host work": 800, "queued on device": 1000, "wait row": -1}
+    assert gap(lost(1500), 100) == {"unknown": 1800, "wait row": -1}
+
+
 def test_a_launch_before_the_trace_began_was_queued():
     builder = TraceBuilder().kernel("before", 10, 90).kernel("too", 120, 10).launch("a", call=(130, 5), runs=(140, 5))
     assert gap(builder, 100) == {"queued on device": 20, "wait row": -1}

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from fixtures.labels import CASES, recordings
+from syncscope.rules import find_unchecked
 from syncscope.timeline import Timeline
 from syncscope.trace import load
 from syncscope.trace.reader import read_bytes
@@ -146,6 +147,29 @@ def test_a_copy_speaks_of_its_device_row() -> None:
     assert disagreements(drop(trace, lambda cat, name: cat == "gpu_memcpy")) == [
         ("device", "a launch or copy has no device row")
     ]
+
+
+def test_device_rows_that_are_lost_before_all_others_leave_the_rest_of_the_trace_to_look_at() -> None:
+    def without(*starts: int) -> TraceBuilder:
+        trace = traces.clean(steps=4)
+        trace.events[:] = [event for event in trace.events if event["ts"] not in starts]
+        return trace
+
+    def unseen(trace: TraceBuilder) -> dict[str, str | None]:
+        return {entry.rule: entry.why if entry.rest else None for entry in find_unchecked(Timeline(trace.trace()))}
+
+    assert disagreements(without(12)) == [("device", "a launch or copy at the start of the trace has no device row")]
+    assert disagreements(without(12, 212)) == [("device", "2 launches and copies have no device row")]
+    assert unseen(without(12))["OVL303"] == "a launch or copy at the start of the trace has no device row"
+    assert unseen(without(112))["OVL303"] is None, "nothing of it was seen for sure"
+
+
+def test_a_copy_that_returns_at_once_had_nothing_to_copy() -> None:
+    def copying(us: float) -> TraceBuilder:
+        return traces.clean().call("cudaMemcpyAsync", 120, us)
+
+    assert disagreements(copying(0.3)) == []
+    assert disagreements(copying(2.0)) == [("device", "a launch or copy has no device row")]
 
 
 def test_a_launch_at_the_end_has_run_only_where_the_host_waited_for_the_device_behind_it() -> None:

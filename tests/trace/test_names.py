@@ -9,6 +9,7 @@ from syncscope.trace.names import (
     copy_of,
     is_direct_collective,
     role,
+    shorten,
 )
 
 
@@ -52,6 +53,12 @@ def test_names_of_the_table_are_canonical():
     assert [name for name in names if canonical(name + "_ptsz") != name] == []
 
 
+def test_a_call_is_told_as_a_program_writes_it():
+    assert shorten("cudaStreamSynchronize_v3020") == "cudaStreamSynchronize"
+    assert shorten("cuMemcpyDtoHAsync_v2") == "cuMemcpyDtoHAsync"
+    assert shorten("my_own_call_v2") == "my_own_call_v2"
+
+
 def test_suffixes_of_linkage_do_not_change_the_role():
     assert role("cuMemcpyDtoHAsync_v2_ptsz") == role("cuMemcpyDtoHAsync") == "copy"
     assert role("cudaLaunchKernelExC_v11060") == "launch"
@@ -72,6 +79,8 @@ def test_suffixes_of_linkage_do_not_change_the_role():
         ("Memcpy HtoA (Pinned -> Array)", Copy("HtoD", "pinned")),
         ("Memcpy AtoH (Array -> Pageable)", Copy("DtoH", "pageable")),
         ("Memcpy <unknown> (Unknown -> Unknown)", Copy("", "")),
+        ("Memcpy HtoD (PINNED -> DEVICE)", Copy("HtoD", "pinned")),
+        ("Memcpy DtoH (DEVICE -> PAGEABLE)", Copy("DtoH", "pageable")),
         ("Memcpy HtoD (Host -> Device)", Copy("HtoD", "")),
         ("CopyHostToDevice", Copy("HtoD", "")),
         ("CopyDeviceToHost", Copy("DtoH", "")),

@@ -15,6 +15,7 @@ from syncscope.timeline import Place, Timeline
 from syncscope.timeline.intervals import Ints
 from syncscope.timeline.op_chains import known_op, ops_of
 from syncscope.timeline.scalar_reads import VALUE_BYTES
+from syncscope.trace.names import shorten
 from syncscope.trace.sets import different
 
 SAVING_NULL_WHY = "only the rules were run: no saving was estimated"
@@ -79,7 +80,7 @@ class Group(msgspec.Struct, frozen=True):
     @property
     def op(self) -> str | None:
         """The innermost op that a user knows (``aten::item``, not ``aten::_local_scalar_dense``), else the call."""
-        return known_op(self.ops, str(self.rows.call[0])) or None
+        return known_op(self.ops, shorten(str(self.rows.call[0]))) or None
 
     @property
     def subject(self) -> str:

@@ -7,11 +7,23 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
+from syncscope.patterns import compile_later
 from syncscope.rules.base.rule import Hit
 from syncscope.schema.report import Collective, TraceInfo
 from syncscope.timeline import Timeline
 from syncscope.timeline.collectives import find_met, rows_of_meetings, trim_first_step
 from syncscope.timeline.intervals import Ints
+
+OF_RANKS = compile_later(r"^(?:nccl|ucc|xccl|gloo|mpi):|^ProcessGroup\.|^c10d::|^record_param_comms$")
+"""Names of what a program does that has other ranks."""
+
+
+def is_alone(timeline: Timeline) -> bool:
+    """Whether a trace shows one process, which nothing in it says has others beside it."""
+    trace, tables = timeline.trace, (timeline.ops, timeline.annotations)
+    if trace.rank is not None or (trace.world_size or 1) > 1 or (timeline.activities.collective != "").any():
+        return False
+    return not any(OF_RANKS.match(name) for table in tables for name in set(table.name.tolist()))
 
 
 def count_exposed(timeline: Timeline) -> tuple[Ints, Ints]:
