@@ -319,11 +319,11 @@ def test_events_come_one_after_the_other_and_each_page_is_edited(made: Path) -> 
 @pytest.mark.skipif(find_spec("PIL") is None, reason="pictures need Pillow")
 @pytest.mark.parametrize("made", ["rotations"], indirect=True)
 def test_what_is_seen_of_a_ball_is_its_surface(made: Path) -> None:
-    from PIL import Image
+    image = pytest.importorskip("PIL.Image")
 
     for view in json.loads((made / "info.json").read_text())["images"]:
-        far = np.asarray(Image.open(made / view["rgb"].replace("rgb", "depth"))) / 255 * view["max_depth"]
-        seen = np.asarray(Image.open(made / view["rgb"].replace("rgb", "alpha"))) == 255
+        far = np.asarray(image.open(made / view["rgb"].replace("rgb", "depth"))) / 255 * view["max_depth"]
+        seen = np.asarray(image.open(made / view["rgb"].replace("rgb", "alpha"))) == 255
         rows, columns = np.nonzero(seen)
         pixels = np.stack([columns, rows, np.ones_like(rows)])
         points = np.linalg.inv(view["intrinsic"]) @ pixels * far[seen]
