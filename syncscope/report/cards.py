@@ -71,6 +71,15 @@ def make_cards(findings: Iterable[Finding]) -> list[Card]:
     return [Card(groups=tuple(map(tuple, _in_order(card)))) for card in joined]
 
 
+def lead_with(first: Finding | None, cards: Sequence[Card]) -> list[Card]:
+    """``cards`` with that of the ``first`` change before all others, if it has one. The change may be a part of its
+    finding, such as one cause of idle time."""
+    if first is None:
+        return list(cards)
+    key = first.trace, first.fingerprint
+    return sorted(cards, key=lambda card: all((one.trace, one.fingerprint) != key for one in card.findings))
+
+
 def _lies_outside(finding: Finding) -> bool:
     """Whether a finding was only counted, in no step: a card shows its line in the steps, if it is there too."""
     return finding.site_source == COUNTED and finding.run_steps is None

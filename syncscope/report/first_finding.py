@@ -19,6 +19,10 @@ from syncscope.schema.report import TraceInfo
 FAR = 3.0
 """What may save so many times as much of the run as a wait that no window recorded comes before it."""
 
+NEARLY_AS_MUCH = 0.5
+"""Of what a change likely gains, of which only the most is known: one whose saving is known comes first where it saves
+as much."""
+
 MOSTLY = 0.5
 """Of the run: a phase that takes more, and ``FAR`` times as much as another, is what the report begins with."""
 
@@ -46,7 +50,7 @@ def find_first(found: Sequence[Finding], traces: Sequence[TraceInfo], *, seldom:
     if impacts and impacts[0][1] == "unknown" and impacts[0][0].severity != "note" and is_exposed(impacts[0][0]):
         return impacts[0][0]
     told = [one for one, level in impacts if level in TOLD and _can_begin(one)]
-    known = next(iter(told), None)
+    known = _prefer_known(told, traces)
     unknown = (finding for finding, level in impacts if level == "unknown" and _can_begin(finding))
     left = [finding for finding in unknown if seldom or not is_seldom(finding, traces)]
     if known is not None or not left:
@@ -74,6 +78,17 @@ def _most_of_run(finding: Finding, traces: Sequence[TraceInfo]) -> float:
     if finding.run_stall_ms_per_step is not None and step_ms:
         return share * min(finding.run_stall_ms_per_step / step_ms, 1.0)
     return share
+
+
+def _prefer_known(told: Sequence[Finding], traces: Sequence[TraceInfo]) -> Finding | None:
+    """The first of findings whose gain is told. One of which only the most is known comes behind one whose saving is
+    known, and not much less than what the first likely gains; but not launches whose cost the bound does not show."""
+    first = next(iter(told), None)
+    if first is None or first.rule.startswith(RACES) or is_hidden(first) or _is_known(first, traces):
+        return first
+    least = NEARLY_AS_MUCH * _weigh_gain(first, traces)
+    known = (one for one in told if _is_known(one, traces))
+    return next((one for one in known if _weigh_gain(one, traces) >= least), first)
 
 
 def _prefer_longest_phase(best: Finding, found: Sequence[Finding], traces: Sequence[TraceInfo]) -> Finding:

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import msgspec
 
 from syncscope.report.card_phases import describe_phase
-from syncscope.report.cards import Card, choose_findings, make_cards
+from syncscope.report.cards import Card, choose_findings, lead_with, make_cards
+from syncscope.report.conclusion import conclude
 from syncscope.report.families import find_family
 from syncscope.report.hand_over import Sources, write_markdown, write_prompt
 from syncscope.report.headings import describe_heading
@@ -41,12 +42,12 @@ class CardView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def view_cards(report: Report, lanes: Sequence[Lanes]) -> tuple[CardView, ...]:
-    """All findings as cards, in the report's order, but as in a terminal those that save little and those outside of
-    the steps behind the others; those that only sum others up come last."""
+    """All findings as cards, in the report's order. As in a terminal, that of the first change comes before the others,
+    and those that save little and those outside of the steps behind them; those that only sum others up come last."""
     number = {id(finding): place for place, finding in enumerate(report.findings)}
     chosen = {id(finding) for finding in choose_findings(report)}
     taken: Counter[str] = Counter()
-    cards = make_cards(report.findings)
+    cards = lead_with(conclude(report).finding, make_cards(report.findings))
     families, headings = _number_families(cards, report), _head_kinds(cards, report)
     views: list[tuple[tuple[object, ...], CardView]] = []
     for place, card in enumerate(cards):

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from syncscope.report import text_ranks
-from syncscope.report.cards import choose_findings, make_cards
+from syncscope.report.cards import choose_findings, lead_with, make_cards
 from syncscope.report.conclusion import conclude
 from syncscope.report.escape import terminal
 from syncscope.report.missing_lines import explain_missing_lines
@@ -68,7 +68,7 @@ def render(report: Report, console: Console, view: View = WHOLE) -> None:
     _opening(report, None, console)
     _traces(report, console, view)
     found = choose_findings(report)
-    show_cards(make_cards(found), report, console, view)
+    show_cards(lead_with(conclude(report).finding, make_cards(found)), report, console, view)
     _hta(report, console)
     _line(console, Text(summarize_report(report), style="bold"), hang=INDENT)
     _missing_lines(found, report, console)

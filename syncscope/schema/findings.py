@@ -250,14 +250,13 @@ def numbered(findings: Iterable[Finding], known: Iterable[Finding]) -> list[Find
 NOTHING = 5e-7
 """Milliseconds that are shown as 0."""
 
-OF_BOUND = 0.25
-"""What a saving counts for where only the most that it can be is known, as a share of that: a reader begins with what
-is known to save a quarter of it."""
+OF_BOUND = 0.5
+"""What a saving counts for where only the most that it can be is known, as a share of that."""
 
 
 def gain(finding: Finding) -> float | None:
     """Milliseconds a step that fixing a finding likely gains: over the run where that is known, else in the recorded
-    steps; between the least and the likely where the likely is a guess, and a part of the most where only that is known
+    steps; between the least and the likely where the likely is a guess, and half of the most where only that is known
     or nothing is likely; ``None`` unknown. Of what asks for more it is that of the cause whose saving is known."""
     if finding.asks_for_more:
         return max((one for one in map(_gain_of_cause, finding.causes) if one is not None), default=None)

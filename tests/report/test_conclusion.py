@@ -10,6 +10,7 @@ import pytest
 from syncscope.report import github, junit
 from syncscope.report.conclusion import conclude
 from syncscope.report.first_change import shorten_fix
+from syncscope.report.html_cards import view_cards
 from syncscope.report.markdown import render as to_markdown
 from syncscope.report.text import to_text
 from syncscope.schema.findings import Finding, IdleCause, Site, WorkEnd
@@ -544,17 +545,35 @@ def test_what_is_about_the_step_as_a_whole_is_in_the_loop_of_its_steps() -> None
         assert "loop" not in conclude(sample.report(found=[finding])).change
 
 
-def test_the_first_change_is_that_of_the_first_card() -> None:
+def test_what_is_known_to_save_comes_before_a_bound_that_likely_saves_little_more() -> None:
     bound = changed(
         site=None, at=None, fingerprint="bound", saving_ms_per_step=None, saving_low_ms_per_step=0.0,
         saving_high_ms_per_step=1.0,
     )  # fmt: skip
     line = changed(saving_ms_per_step=0.3, saving_low_ms_per_step=0.2, saving_high_ms_per_step=0.4)
+    assert lines(bound, line)["first"].startswith("train.py:42")
     little = msgspec.structs.replace(line, saving_ms_per_step=0.2)
-    for saves, first in ((line, line), (little, bound)):
-        in_order = ordered([bound, saves])
-        assert in_order[0] == first
-        assert conclude(sample.report(found=in_order)).finding == first
+    assert not lines(bound, little)["first"].startswith("train.py:42")
+    certain = msgspec.structs.replace(bound, saving_ms_per_step=0.6)
+    assert not lines(certain, line)["first"].startswith("train.py:42")
+    elsewhere = msgspec.structs.replace(bound, site=Site(file="model.py", line=7, function="forward"))
+    nowhere = msgspec.structs.replace(line, site=None)
+    assert lines(elsewhere, nowhere)["first"].startswith("aten::item (line unknown)")
+
+
+def test_the_card_of_the_first_change_is_shown_first() -> None:
+    bound = changed(
+        site=None, at=None, fingerprint="bound", saving_ms_per_step=None, saving_low_ms_per_step=0.0,
+        saving_high_ms_per_step=1.0,
+    )  # fmt: skip
+    line = changed(saving_ms_per_step=0.3, saving_low_ms_per_step=0.2, saving_high_ms_per_step=0.4)
+    in_order = ordered([bound, line])
+    report = sample.report(found=in_order)
+    assert (in_order[0], conclude(report).finding) == (bound, line)
+    said = to_text(report)
+    assert said.index("saves 5.9 %") < said.index("saves at most 20 %")
+    (first, second) = view_cards(report, ())
+    assert (first.groups, second.groups) == (((1,),), ((0,),))
 
 
 def test_what_saves_nothing_that_is_known_is_none_of_all_changes() -> None:
