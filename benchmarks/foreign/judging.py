@@ -206,7 +206,7 @@ def compare(finding: Finding, judgement: Judgement, report: Report) -> list[str]
         ("place", judgement.where_not, frames, False),
         ("message", judgement.says, finding.message, True),
         ("message", judgement.says_not, finding.message, False),
-        ("fix", judgement.fix, finding.fix, True),
+        ("fix", judgement.fix, _fix(finding, report), True),
         ("fix", judgement.fix_not, finding.fix, False),
     ):
         if pattern is not None and bool(re.search(pattern, text, re.IGNORECASE)) != wanted:
@@ -229,6 +229,13 @@ def _frames(finding: Finding) -> str:
 def _places(finding: Finding) -> str:
     """All that names where a finding is."""
     return f"{_frames(finding)} {finding.annotation or ''} {finding.message}"
+
+
+def _fix(finding: Finding, report: Report) -> str:
+    """What a finding says to do, and the rules that say the same: a copy's wait is told by another rule, to whose fix
+    it pointed once."""
+    same = {other.rule for other in report.findings if other.fix == finding.fix and other is not finding}
+    return " ".join((finding.fix, *sorted(same - {finding.rule})))
 
 
 def _is(finding: Finding, wanted: str) -> bool:

@@ -57,6 +57,17 @@ def test_what_is_wrong_is_named(report: Report, changed: dict[str, object], aspe
     assert wrong.startswith(f"{aspect}: ")
 
 
+def test_a_fix_that_is_another_rule_s_may_be_told_as_that_or_point_to_it(report: Report) -> None:
+    (read,) = report.findings
+    judgement = Judgement(rule="CPY201", severity=RIGHT.severity, fix="SYN102")
+    copy = msgspec.structs.replace(read, rule="CPY201")
+    both = msgspec.structs.replace(report, findings=(read, copy))
+    assert compare(copy, judgement, both) == []
+    for fix, wrong in (("See SYN102.", []), ("Copy it once.", ["fix: lacks SYN102"])):
+        other = msgspec.structs.replace(copy, fix=fix)
+        assert compare(other, judgement, msgspec.structs.replace(report, findings=(read, other))) == wrong
+
+
 def test_times_are_those_of_the_whole_trace(report: Report) -> None:
     assert compare(report.findings[0], msgspec.structs.replace(RIGHT, blocked_ms=0.04), report) == []
 
