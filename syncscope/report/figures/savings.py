@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from syncscope.report.cards import choose_findings, make_cards
+from syncscope.report.cards import choose_findings, lead_with, make_cards
 from syncscope.report.escape import plotly_text
 from syncscope.report.figures.colours import Colour
 from syncscope.report.first_change import LEADS, describe_place
@@ -47,12 +47,13 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def find_savings(report: Report, trace: int, first: Finding | None = None) -> tuple[Row, ...]:
-    """The changes of one trace that save something that can be told, in the order of the findings and the greatest of
+    """The changes of one trace that save something that can be told, in the order of the cards and the greatest of
     many; then all together, where they are several and that is known. ``first`` is the one to begin with: where it is
     one cause of a finding alone, such as data loading, it has a bar before those of the findings."""
     info = report.traces[trace]
     step = find_step_ms(info)
-    cards = [card for card in make_cards(choose_findings(report)) if any(f.trace == trace for f in card.findings)]
+    every = lead_with(first, make_cards(choose_findings(report)))
+    cards = [card for card in every if any(f.trace == trace for f in card.findings)]
     rows = []
     for card in cards if step else ():
         lead = next(finding for finding in card.findings if finding.trace == trace)
