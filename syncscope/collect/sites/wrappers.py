@@ -294,8 +294,12 @@ def unseen(torch: Any, look: Callable[..., Looked], *given: Any) -> Looked:
 
 
 def are_apart(one: Any, other: Any) -> bool:
-    """Whether one tensor is on the host and the other on the device. There is nothing to copy of empty ones."""
-    return bool(one.is_cuda is not getattr(other, "is_cuda", None) and one.numel())
+    """Whether one tensor is on the host and the other on the device. There is nothing to copy of empty ones. What
+    stands in for a tensor, such as one that is not loaded yet, may not say where it is."""
+    try:
+        return bool(one.is_cuda is not other.is_cuda and one.numel())
+    except Exception:  # it is the program's
+        return False
 
 
 def _end_of_backward(

@@ -83,6 +83,19 @@ def test_copies_of_nothing_are_not_recorded(log: Log, monkeypatch: pytest.Monkey
     assert [name for name, function in log.calls] == ["Tensor.to", "Tensor.copy_"]
 
 
+class NotLoaded:
+    """Stands in for a tensor until it is used, as those of a file that is read lazily do. It says nothing of itself."""
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return func(*(torch.ones(3) if isinstance(arg, cls) else arg for arg in args), **kwargs or {})
+
+
+def test_what_only_stands_in_for_a_tensor_is_copied_as_without_us(log: Log) -> None:
+    assert torch.zeros(3).copy_(NotLoaded()).tolist() == [1.0, 1.0, 1.0]
+    assert log.calls == []
+
+
 def test_copies_on_one_side_of_the_bus_are_not_recorded(log: Log) -> None:
     x = torch.ones(3)
     assert x.to(torch.float64).dtype == torch.float64
