@@ -158,3 +158,30 @@ def test_a_program_may_warn_of_what_is_no_text() -> None:
         warnings._showwarnmsg(SimpleNamespace(message=Silent(), filename=__file__, lineno=1))  # type: ignore[attr-defined]
     assert [str(one.message) for one in caught[:1]] == ["what was caught"]
     assert len(caught) == 2
+
+
+def test_code_of_a_class_of_tensors_is_compiled_whole_and_once() -> None:
+    class Own(torch.Tensor):  # type: ignore[misc]
+        @classmethod
+        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    graphs: list[Any] = []
+
+    def backend(graph: Any, inputs: Any) -> Any:
+        graphs.append(graph)
+        return graph
+
+    convert = torch.compile(lambda x: x.to(torch.float64) + 1, backend=backend, fullgraph=True)
+    x, wrappers = X.as_subclass(Own), CountingWrappers(torch, Counts(), Counts(), SyncDebugMode())
+    try:
+        wrappers.open()
+        results = [convert(x)]
+        wrappers.take_out()
+        results.append(convert(x))
+        wrappers.put_in()
+        results.append(convert(x))
+    finally:
+        wrappers.close()
+    assert [one.tolist() for one in results] == [[2.0, 2.0]] * 3
+    assert len(graphs) == 1
