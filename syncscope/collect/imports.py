@@ -56,9 +56,10 @@ class ImportWatch:
         return spec
 
     def _after_loading(self, loader: Loader, name: str) -> None:
-        """Tell of ``name`` once ``loader`` has loaded it, if it ever does: libraries ask whether others are there."""
+        """Tell of ``name`` once ``loader`` has loaded it, if it ever does: libraries ask whether others are there.
+        Nothing is told of a loader that cannot be changed."""
         load = loader.exec_module
-        another = "exec_module" in vars(loader)  # of another watch
+        another = "exec_module" in getattr(loader, "__dict__", ())  # of another watch
 
         def exec_module(module: ModuleType) -> None:
             if another:
@@ -73,4 +74,7 @@ class ImportWatch:
             if wanted:
                 self._then(module)
 
-        loader.exec_module = exec_module  # type: ignore[method-assign]
+        try:
+            loader.exec_module = exec_module  # type: ignore[method-assign]
+        except (AttributeError, TypeError):
+            return

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import FunctionType
-from typing import Any
+from types import FunctionType, MethodDescriptorType, MethodType
+from typing import Any, Protocol
 
 _MISSING: Any = object()
+
+
+class Gate(Protocol):
+    """Says whether anybody looks at calls now."""
+
+    @property
+    def on(self) -> bool: ...
 
 
 class Patches:
     """Replaces attributes. ``restore`` puts back what was there.
 
-    A replacement keeps the name and the docstring of what it replaces. Given ``torch``, Python runs the replacements
+    A replacement keeps the name, the docstring and the signature of what it replaces, and can be pickled. A method of
+    C's is only replaced for its instances: see ``_OfInstances``. Given ``torch``, Python runs the replacements
     even where Dynamo compiles every frame it meets. ``take_out`` and ``put_in`` switch all replacements off and on in
     microseconds.
     """
@@ -23,20 +31,21 @@ class Patches:
         self._made: list[_Replacement] = []
         self._out = False
 
-    def replace(self, owner: Any, name: str, make: Callable[[Any], Any]) -> None:
-        """Set ``owner.name`` to ``make(original)``. An inherited attribute is shadowed, an absent one left alone."""
-        original = getattr(owner, name, None)
-        if original is None:
+    def replace(self, owner: Any, name: str, make: Callable[[Any], Any], gate: Gate | None = None) -> None:
+        """Set ``owner.name`` to ``make(original)``. An inherited attribute is shadowed, an absent one left alone. While
+        ``gate`` is off, instances may have the original of a method of C's."""
+        shown = getattr(owner, name, None)
+        if shown is None:
             return
+        there = vars(owner).get(name, _MISSING)
+        original = there.function if isinstance(there, _OfInstances) else shown
         replacement = make(original)
         if self._torch is not None:
             skip_in_dynamo(self._torch, replacement)
-        for attribute in ("__name__", "__qualname__", "__doc__", "__module__"):
-            try:
-                setattr(replacement, attribute, getattr(original, attribute))
-            except (AttributeError, TypeError):
-                continue
-        made = _Replacement(owner, name, vars(owner).get(name, _MISSING), replacement)
+        _make_look_like(replacement, shown, owner, name)
+        if isinstance(shown, MethodDescriptorType) and isinstance(replacement, FunctionType):
+            replacement = _OfInstances(replacement, original, shown, gate or _ALWAYS)
+        made = _Replacement(owner, name, there, replacement)
         self._made.append(made)
         _open.append(made)
         setattr(owner, name, replacement)
@@ -69,6 +78,68 @@ class Patches:
         for made in self._made:
             if made.there is made.original:
                 setattr(made.owner, made.name, made.replacement)
+
+
+class _OfInstances:
+    """Replaces a method of C's where an instance is asked for it. The class has the original.
+
+    A class that says what functions do with its tensors (``__torch_function__``), or a mode that does, is given what
+    ``torch.Tensor`` has, and looks it up in a table that was made before, or compares it with what is there now. It
+    would know no replacement.
+    """
+
+    __slots__ = ("function", "gate", "original", "shown")
+
+    def __init__(self, function: Any, original: Any, shown: Any, gate: Gate) -> None:
+        self.function = function
+        self.original = original
+        """What was there before: maybe a function that replaced ``shown``."""
+        self.shown = shown
+        """What the class has."""
+        self.gate = gate
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        if instance is None:
+            return self.shown
+        if self.gate.on:
+            return MethodType(self.function, instance)
+        return self.original.__get__(instance, owner)
+
+    # Dynamo looks into the class itself, and compares what it finds with what the class shows, and calls it.
+
+    def __eq__(self, other: object) -> bool:
+        return other is self or other is self.shown
+
+    def __hash__(self) -> int:
+        return hash(self.shown)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.shown(*args, **kwargs)
+
+
+class _Always:
+    on = True
+
+
+_ALWAYS = _Always()
+
+
+def _make_look_like(replacement: Any, original: Any, owner: Any, name: str) -> None:
+    """Give ``replacement`` the name, docstring and signature of ``original``. It is pickled by where it is found."""
+    module = owner.__module__ if isinstance(owner, type) else getattr(owner, "__name__", None)
+    place = f"{owner.__qualname__}.{name}" if isinstance(owner, type) else name
+    looks = {
+        "__name__": getattr(original, "__name__", None),
+        "__doc__": getattr(original, "__doc__", None),
+        "__module__": module,
+        "__qualname__": place,
+        "__wrapped__": original,
+    }
+    for attribute, value in looks.items():
+        try:
+            setattr(replacement, attribute, value)
+        except (AttributeError, TypeError):
+            continue
 
 
 @dataclass(eq=False, slots=True)

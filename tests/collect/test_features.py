@@ -38,6 +38,7 @@ OWNERS = (
 
 OF_OTHERS = {
     "_showwarnmsg", "_filters_mutated", "_filters_mutated_lock_held", "_get_filters", "_py_warnings", "_kind", "_like",
+    "_dill",
 }  # fmt: skip
 """Quoted private names of the collector that are not PyTorch's."""
 

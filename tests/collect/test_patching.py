@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import pickle
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -48,6 +50,32 @@ def test_an_inherited_method_is_shadowed_and_inherited_again() -> None:
     assert Event().wait() == "waited"
 
 
+def test_a_replacement_has_the_signature_of_the_original_and_can_be_pickled() -> None:
+    patches = Patches()
+    patches.replace(Event, "query", lambda original: lambda *args: original(*args) + "!")
+    try:
+        assert list(inspect.signature(Event.query).parameters) == ["self"]
+        assert pickle.loads(pickle.dumps(Event.query)) is Event.query
+    finally:
+        patches.restore()
+
+
+def test_a_method_of_c_is_replaced_for_instances_alone_while_the_gate_is_on() -> None:
+    class Owner(list[int]):
+        pass
+
+    gate, lower, upper = SimpleNamespace(on=True), Patches(), Patches()
+    lower.replace(Owner, "pop", lambda original: lambda *args: original(*args) + 1, gate)
+    upper.replace(Owner, "pop", lambda original: lambda *args: original(*args) * 10)
+    assert (Owner([1]).pop(), Owner.pop is list.pop, Owner.pop(Owner([1]))) == (20, True, 1)
+    upper.restore()
+    assert Owner([1]).pop() == 2
+    gate.on = False
+    assert Owner([1]).pop() == 1
+    lower.restore()
+    assert "pop" not in vars(Owner)
+
+
 def test_a_descriptor_comes_back_as_it_was() -> None:
     class Owner:
         make = staticmethod(lambda: "made")
@@ -82,7 +110,7 @@ def test_a_replacement_is_known_by_the_name_of_what_it_replaces() -> None:
         names = (Event.wait.__name__, Event.wait.__qualname__, Event.wait.__doc__, Event.wait.__module__)
     finally:
         patches.restore()
-    assert names == ("wait", "Base.wait", "Block until the work is done.", __name__)
+    assert names == ("wait", "Event.wait", "Block until the work is done.", __name__)
 
 
 @pytest.mark.parametrize("given_torch", [False, True])

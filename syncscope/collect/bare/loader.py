@@ -24,18 +24,26 @@ def ready_batches(iterator: Any) -> int | None:
 
 def describe(iterator: Any) -> RecordedLoader:
     """How the loader of ``iterator`` was set up."""
-    workers = _number(getattr(iterator, "_num_workers", None)) or 0
-    pinned = getattr(iterator, "_pin_memory", None)
+    workers = _number(_ask(iterator, "_num_workers")) or 0
+    pinned = _ask(iterator, "_pin_memory")
     return RecordedLoader(
         workers=workers,
-        prefetch=_number(getattr(iterator, "_prefetch_factor", None)) if workers else None,
-        pinned=pinned if isinstance(pinned, bool) else None,
-        batch_size=_number(getattr(getattr(iterator, "_index_sampler", None), "batch_size", None)),
+        prefetch=_number(_ask(iterator, "_prefetch_factor")) if workers else None,
+        pinned=pinned if pinned is True or pinned is False else None,
+        batch_size=_number(_ask(_ask(iterator, "_index_sampler"), "batch_size")),
     )
 
 
+def _ask(owner: Any, name: str) -> Any:
+    """``owner.name``; ``None`` where it has none, or does not say: the program may have written its sampler."""
+    try:
+        return getattr(owner, name, None)
+    except Exception:
+        return None
+
+
 def _number(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    return value if issubclass(type(value), int) and type(value) is not bool else None
 
 
 def median_ready(steps: Sequence[Step]) -> int | None:

@@ -7,7 +7,6 @@ stamped.
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from types import FrameType
@@ -20,7 +19,7 @@ from syncscope.collect.patching import Patches
 from syncscope.collect.phases.signals import Signals
 from syncscope.collect.sites.stacks import Stacks
 from syncscope.collect.sites.sync_debug import sync_debug_mode
-from syncscope.collect.sites.wrappers import CallWrappers
+from syncscope.collect.sites.wrappers import CallWrappers, calling_frame
 from syncscope.schema.recording import RecordedLoader
 
 MOST = 64
@@ -138,7 +137,7 @@ class HostMoments:
 
     def called(self, module: Any, begin_ns: int, frame: FrameType) -> None:
         """The outermost call of a module has returned."""
-        self._stamp("forward", type(module).__name__, begin_ns, time.perf_counter_ns(), frame)
+        self._stamp("forward", _name_of_class(module), begin_ns, time.perf_counter_ns(), frame)
 
     def begins_step(self) -> None:
         """An optimiser is about to step."""
@@ -147,7 +146,7 @@ class HostMoments:
     def stepped(self, optimizer: Any, frame: FrameType) -> None:
         """It has stepped."""
         began, self._step_began = self._step_began, None
-        self._stamp("optimizer", type(optimizer).__name__, began, time.perf_counter_ns(), frame)
+        self._stamp("optimizer", _name_of_class(optimizer), began, time.perf_counter_ns(), frame)
 
     def _stamp(self, event: Any, name: str, begin_ns: int | None, end_ns: int, frame: FrameType) -> None:
         if self._stamping and len(self._moments) < MOST and threading.get_ident() == self._thread:
@@ -162,7 +161,7 @@ class HostMoments:
         self._stamp_calls(find(self._torch, "autograd"), "_engine_run_backward", "backward", "backward")
 
     def _stamp_calls(self, owner: Any, name: str, event: Any, label: str) -> None:
-        stamp, now, caller = self._stamp, time.perf_counter_ns, sys._getframe
+        stamp, now, caller = self._stamp, time.perf_counter_ns, calling_frame
         compiling = find(self._torch, "compiler.is_compiling") or (lambda: False)
 
         def make(original: Any) -> Any:
@@ -173,7 +172,7 @@ class HostMoments:
                 try:
                     return original(*args, **kwargs)
                 finally:
-                    stamp(event, label, begin, now(), caller(1))
+                    stamp(event, label, begin, now(), caller())
 
             return wrapper
 
@@ -191,3 +190,7 @@ class HostMoments:
             sync_debug_mode.unlisten(self._waited)
             if self._operators is not None:
                 self._operators.close()
+
+
+def _name_of_class(value: Any) -> str:
+    return str(type.__dict__["__name__"].__get__(type(value)))  # a class of classes may have a ``__name__`` of its own

@@ -107,14 +107,14 @@ class GraphWatch:
 
         def skip(message: Any, *args: Any, **kwargs: Any) -> Any:
             if not watch._off:
-                watch._skipped(str(message), sys._getframe(1))
+                watch._skipped(message, sys._getframe(1))
             return original(message, *args, **kwargs)
 
         return skip
 
-    def _skipped(self, message: str, frame: FrameType) -> None:
+    def _skipped(self, message: Any, frame: FrameType) -> None:
         try:
-            reason, outer, stack = read_skip(message), program_frame(frame, None), self._compiling()
+            reason, outer, stack = read_skip(str(message)), program_frame(frame, None), self._compiling()
             if stack is None:
                 stack = self._stacks.take(outer)
             if reason.line is not None:

@@ -76,6 +76,9 @@ class KernelWatch:
         return self._closed or os.getpid() != self._pid
 
     def _imported(self, module: ModuleType) -> None:
+        self._tried(lambda: self._wrap(module))  # the program's import must not fail
+
+    def _wrap(self, module: ModuleType) -> None:
         if module.__name__ == GRAPH:
             owner = getattr(module, "OutputGraph", None)
             if hasattr(owner, CALL):

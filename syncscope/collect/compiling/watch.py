@@ -156,7 +156,7 @@ class CompileWatch:
         def compile_frame(*args: Any, **kwargs: Any) -> Any:
             if watch._off or local.depth:
                 return original(*args, **kwargs)
-            before = watch._begin(args, str(kwargs.get("compile_id") or ""), sys._getframe(1))
+            before = watch._begin(args, kwargs.get("compile_id"), sys._getframe(1))
             local.depth += 1
             watch.at_work(True)
             error: BaseException | None = None
@@ -174,7 +174,7 @@ class CompileWatch:
 
         return compile_frame
 
-    def _begin(self, args: Sequence[Any], compile_id: str, frame: FrameType) -> _Before | None:
+    def _begin(self, args: Sequence[Any], compile_id: Any, frame: FrameType) -> _Before | None:
         try:
             code, utils = args[0], sys.modules[UTILS]
             if not isinstance(code, CodeType):
@@ -186,7 +186,7 @@ class CompileWatch:
             outer = program_frame(frame, code)
             self._local.outer = self._stacks.take(outer)
             return _Before(
-                code, self._phase_at(outer), self._local.outer, compile_id, len(noted_breaks(utils)),
+                code, self._phase_at(outer), self._local.outer, str(compile_id or ""), len(noted_breaks(utils)),
                 count_graphs(utils), time.time_ns(),
             )  # fmt: skip
         except Exception as error:
@@ -278,8 +278,11 @@ class CompileWatch:
         if start_ns:
             self.at_work(False)
         if start_ns and about and not self._off:
-            row = self._rows.get(str(getattr(about[0], "compile_id", "")))
-            self.log.timed(row, self._threads.current(), start_ns, time.time_ns())
+            try:
+                row = self._rows.get(str(getattr(about[0], "compile_id", "")))
+                self.log.timed(row, self._threads.current(), start_ns, time.time_ns())
+            except Exception as error:
+                self._failed(error)
 
     def _tuned(self, start_ns: int, end_ns: int) -> None:
         if not self._off:

@@ -151,8 +151,9 @@ class Tally:
     def _judge_passing(self) -> None:
         """Look at what calls that pass cost: whether two come close together, and else at one of our own. Stop counting
         where those that passed cost more than is allowed."""
-        account, begin, before = self._account, time.perf_counter_ns(), self._passed_ns
+        account, before = self._account, self._passed_ns
         try:
+            begin = time.perf_counter_ns()
             if self.passing_call is not None and not before:
                 self._passed_ns, account.probe_at = begin, account.passed + 1
                 return
@@ -178,13 +179,13 @@ class Tally:
 
     def may_have_waited(self, name: str, start_ns: int, frame: Any) -> None:
         """An operator has returned."""
-        length = time.time_ns() - start_ns
-        if not self._account.on:
-            return
-        if length < MAY_WAIT_NS or self.compiling():
-            self._account.passed += 2  # its wrapper switches the mode twice
-            return
         try:
+            length = time.time_ns() - start_ns
+            if not self._account.on:
+                return
+            if length < MAY_WAIT_NS or self.compiling():
+                self._account.passed += 2  # its wrapper switches the mode twice
+                return
             place = self.called(name, frame, None, length)
         except Exception as error:
             self.failed(error)

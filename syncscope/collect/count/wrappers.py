@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
 from syncscope.collect.features import find
-from syncscope.collect.patching import Patches, tracing
+from syncscope.collect.patching import Gate, Patches, tracing
 from syncscope.collect.sites.sync_debug import SyncDebugMode
+from syncscope.collect.sites.tensors import (
+    are_apart,
+    dispatch_modes,
+    function_modes,
+    is_tensor,
+    plain_types,
+    unseen,
+    without_data,
+)
 from syncscope.collect.sites.wrappers import (
     COLLECTIVES,
     LINALG_WITHOUT_WARNING,
     CallWrappers,
     WarningCount,
-    are_apart,
-    dispatch_modes,
-    function_modes,
-    plain_types,
-    unseen,
-    without_data,
+    calling_frame,
 )
 
 FIND_UNUSED = "DistributedDataParallel"
@@ -39,13 +42,6 @@ class Counts(Protocol):
     def copied(self, name: str, start_ns: int, frame: Any, source: Any, target: Any, warned: bool) -> None: ...
     def passed(self) -> None:
         """A call with nothing to count."""
-
-
-class Gate(Protocol):
-    """Says whether anybody counts now."""
-
-    @property
-    def on(self) -> bool: ...
 
 
 class CountingWrappers(CallWrappers):
@@ -116,7 +112,7 @@ class CountingWrappers(CallWrappers):
             self._counts.waited,
             self._counts.passed,
             time.time_ns,
-            sys._getframe,
+            calling_frame,
             self.warnings,
         )
         traced, compiling, gate = tracing(self._torch), self._torch.compiler.is_compiling, self._gate
@@ -131,11 +127,11 @@ class CountingWrappers(CallWrappers):
                 if not args or result is args[0] or warnings.count != before:
                     works = False
                 elif modes() or type(args[0]) not in plain:
-                    works = unseen(torch, _is_on_device, args[0])
+                    works = unseen(torch, _is_on_device, torch, args[0])
                 else:
                     works = args[0].is_cuda
                 if works:
-                    waited(label, start, caller(1))
+                    waited(label, start, caller())
                 else:
                     passed()
                 return result
@@ -146,35 +142,37 @@ class CountingWrappers(CallWrappers):
 
     def _record_conversions(self, name: str) -> None:
         make = conversion(f"Tensor.{name}", self._counts, self._gate, self.warnings, self._torch)
-        self._patches.replace(self._torch.Tensor, name, make)
+        self._patches.replace(self._torch.Tensor, name, make, self._gate)
 
     def _record_copies(self) -> None:
-        copied, passed, now, caller = self._counts.copied, self._counts.passed, time.time_ns, sys._getframe
+        copied, passed, now, caller = self._counts.copied, self._counts.passed, time.time_ns, calling_frame
         warnings, gate = self.warnings, self._gate
         traced, compiling = tracing(self._torch), self._torch.compiler.is_compiling
         plain, modes, torch = self._plain, self._function_modes, self._torch
-        told = _copy_teller("Tensor.copy_", self._counts)
+        told = _copy_teller("Tensor.copy_", self._counts, self._torch)
 
         def make(original: Any) -> Any:
-            def wrapper(self: Any, src: Any, *args: Any, **kwargs: Any) -> Any:
-                if traced() or not gate.on or compiling():
-                    return original(self, src, *args, **kwargs)
+            def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
+                if traced() or not gate.on:
+                    return original(self, *args, **kwargs)
                 before, start = warnings.count, now()
-                result = original(self, src, *args, **kwargs)
+                result = original(self, *args, **kwargs)
+                src: Any = args[0] if args else kwargs.get("other")
                 if modes() or type(self) not in plain or type(src) not in plain:
-                    unseen(torch, told, start, caller(1), src, self, warnings.count != before)
-                elif self.is_cuda is not src.is_cuda:
-                    copied("Tensor.copy_", start, caller(1), src, self, warnings.count != before)
+                    if not compiling():
+                        unseen(torch, told, start, caller(), src, self, warnings.count != before)
+                elif self.is_cuda is not src.is_cuda and not compiling():
+                    copied("Tensor.copy_", start, caller(), src, self, warnings.count != before)
                 else:
                     passed()
                 return result
 
             return wrapper
 
-        self._patches.replace(self._torch.Tensor, "copy_", make)
+        self._patches.replace(self._torch.Tensor, "copy_", make, self._gate)
 
     def _record_operators(self, owner: Any) -> None:
-        may_have_waited, now, caller = self._counts.may_have_waited, time.time_ns, sys._getframe
+        may_have_waited, now, caller = self._counts.may_have_waited, time.time_ns, calling_frame
         suspend, resume = self._mode.suspend, self._mode.resume
         known, look_up, gate = self._operators.known, self._operators.look_up, self._gate
         warnings, passed = self.warnings, self._counts.passed
@@ -194,7 +192,7 @@ class CountingWrappers(CallWrappers):
                 finally:
                     resume()
                     if warnings.count == before:
-                        may_have_waited("torch.ops", start, caller(1))
+                        may_have_waited("torch.ops", start, caller())
                     else:  # the look for races heard its warnings
                         passed()
 
@@ -204,7 +202,7 @@ class CountingWrappers(CallWrappers):
 
     def _record_unwarned(self, owner: Any, name: str, label: str) -> None:
         """Record the calls of ``owner.name`` that may have waited, and keep C++'s line off stderr."""
-        may_have_waited, now, caller = self._counts.may_have_waited, time.time_ns, sys._getframe
+        may_have_waited, now, caller = self._counts.may_have_waited, time.time_ns, calling_frame
         suspend, resume = self._mode.suspend, self._mode.resume
 
         def make(original: Any) -> Any:
@@ -215,7 +213,7 @@ class CountingWrappers(CallWrappers):
                     return original(*args, **kwargs)
                 finally:
                     resume()
-                    may_have_waited(label, start, caller(1))
+                    may_have_waited(label, start, caller())
 
             return wrapper
 
@@ -226,22 +224,24 @@ def conversion(
     label: str, counts: Counts, gate: Gate, warnings: WarningCount, torch: Any, *more: type
 ) -> Callable[[Any], Any]:
     """What makes the wrapper of ``Tensor.to``, ``cuda`` and ``cpu``. ``more`` types run no Python of their own."""
-    copied, passed, now, caller = counts.copied, counts.passed, time.time_ns, sys._getframe
+    copied, passed, now, caller = counts.copied, counts.passed, time.time_ns, calling_frame
     traced, compiling = tracing(torch), torch.compiler.is_compiling
     plain, modes = (*plain_types(torch), *more), function_modes(torch)
-    told = _copy_teller(label, counts)
+    told = _copy_teller(label, counts, torch)
 
     def make(original: Any) -> Any:
         def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
             # Dynamo must not see the gate: it would compile again whenever that opens or closes.
-            if traced() or not gate.on or compiling():
+            if traced() or not gate.on:
                 return original(self, *args, **kwargs)
             before, start = warnings.count, now()
             result = original(self, *args, **kwargs)
-            if modes() or type(self) not in plain:
-                unseen(torch, told, start, caller(1), self, result, warnings.count != before)
-            elif result is not self and self.is_cuda is not result.is_cuda:
-                copied(label, start, caller(1), self, result, warnings.count != before)
+            if result is self or compiling():
+                passed()
+            elif modes() or type(self) not in plain or type(result) not in plain:  # or an argument says what it is
+                unseen(torch, told, start, caller(), self, result, warnings.count != before)
+            elif self.is_cuda is not result.is_cuda:
+                copied(label, start, caller(), self, result, warnings.count != before)
             else:
                 passed()
             return result
@@ -251,11 +251,11 @@ def conversion(
     return make
 
 
-def _copy_teller(label: str, counts: Counts) -> Callable[[int, Any, Any, Any, bool], None]:
+def _copy_teller(label: str, counts: Counts, torch: Any) -> Callable[[int, Any, Any, Any, bool], None]:
     """What tells ``counts`` of a call that may have copied, where the tensors have to be looked at unseen."""
 
     def tell(start_ns: int, frame: Any, source: Any, target: Any, warned: bool) -> None:
-        if source is not target and are_apart(source, target):
+        if source is not target and are_apart(torch, source, target):
             counts.copied(label, start_ns, frame, source, target, warned)
         else:
             counts.passed()
@@ -263,8 +263,8 @@ def _copy_teller(label: str, counts: Counts) -> Callable[[int, Any, Any, Any, bo
     return tell
 
 
-def _is_on_device(tensor: Any) -> bool:
+def _is_on_device(torch: Any, tensor: Any) -> bool:
     try:
-        return bool(tensor.is_cuda)
+        return is_tensor(torch, tensor) and bool(tensor.is_cuda)
     except Exception:  # what stands in for a tensor may not say
         return False

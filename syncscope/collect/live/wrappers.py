@@ -6,7 +6,6 @@ called by ``torch.ops`` runs inside of a call that hands C++'s warnings to Pytho
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Callable
 from types import FrameType
@@ -16,7 +15,8 @@ from syncscope.collect.count.wrappers import CountingWrappers
 from syncscope.collect.features import find
 from syncscope.collect.live.waits import Direction, LiveWait, copy_wait
 from syncscope.collect.sites.sync_debug import SyncDebugMode, program_frame
-from syncscope.collect.sites.wrappers import Looked, unseen
+from syncscope.collect.sites.tensors import Looked, is_tensor, unseen
+from syncscope.collect.sites.wrappers import calling_frame
 
 Copy = tuple["Direction | None", "str | None"]
 """The direction of a copy, and why it waits: ``None`` where it does not, or that cannot be told."""
@@ -79,13 +79,13 @@ class LiveWrappers(CountingWrappers):
         self, owner: Any, name: str, label: str, group_of: Callable[[Any], str | None] | None = None
     ) -> None:
         """Tell of every call of ``owner.name``."""
-        compiling, watching, caller = self._compiling, self._watching, sys._getframe
+        compiling, watching, caller = self._compiling, self._watching, calling_frame
 
         def make(original: Any) -> Any:
             def wrapper(*args: Any, **kwargs: Any) -> Any:
                 if compiling() or not watching.on:
                     return original(*args, **kwargs)
-                wait = LiveWait(program_frame(caller(1)), label, "unknown", before=True)
+                wait = LiveWait(program_frame(caller()), label, "unknown", before=True)
                 return self._told(wait, lambda: original(*args, **kwargs))
 
             return wrapper
@@ -94,7 +94,7 @@ class LiveWrappers(CountingWrappers):
 
     def _record_device_calls(self, owner: Any, name: str, label: str) -> None:
         """Tell of the calls of ``owner.name`` on a tensor of the device."""
-        compiling, watching, caller, plain = self._compiling, self._watching, sys._getframe, self._plain
+        compiling, watching, caller, plain = self._compiling, self._watching, calling_frame, self._plain
 
         def works_on_device(tensor: Any) -> bool:
             return tensor.is_cuda and not (name == "coalesce" and tensor.is_coalesced())
@@ -105,7 +105,7 @@ class LiveWrappers(CountingWrappers):
                     return original(*args, **kwargs)
                 if not self._unseen(works_on_device, args[0]):
                     return original(*args, **kwargs)
-                wait = LiveWait(program_frame(caller(1)), label, "unknown", before=True)
+                wait = LiveWait(program_frame(caller()), label, "unknown", before=True)
                 return self._told(wait, lambda: original(*args, **kwargs))
 
             return wrapper
@@ -114,7 +114,7 @@ class LiveWrappers(CountingWrappers):
 
     def _record_conversions(self, name: str) -> None:
         """Tell of the calls of ``Tensor.to``, ``cuda`` and ``cpu`` that copy between host and device and wait."""
-        compiling, watching, caller = self._compiling, self._watching, sys._getframe
+        compiling, watching, caller = self._compiling, self._watching, calling_frame
         label = f"Tensor.{name}"
 
         def make(original: Any) -> Any:
@@ -123,7 +123,7 @@ class LiveWrappers(CountingWrappers):
                     return original(self_, *args, **kwargs)
                 direction, why = self._unseen(self._conversion_waits, self_, name, args, kwargs)
                 run = lambda: original(self_, *args, **kwargs)  # noqa: E731
-                return self._copy(label, direction, why, caller(1), run)
+                return self._copy(label, direction, why, caller(), run)
 
             return wrapper
 
@@ -131,16 +131,15 @@ class LiveWrappers(CountingWrappers):
 
     def _record_copies(self) -> None:
         """Tell of the calls of ``Tensor.copy_`` between host and device that wait."""
-        compiling, watching, caller = self._compiling, self._watching, sys._getframe
+        compiling, watching, caller = self._compiling, self._watching, calling_frame
 
         def make(original: Any) -> Any:
-            def wrapper(self_: Any, src: Any, *args: Any, **kwargs: Any) -> Any:
+            def wrapper(self_: Any, *args: Any, **kwargs: Any) -> Any:
                 if compiling() or not watching.on:
-                    return original(self_, src, *args, **kwargs)
-                non_blocking = bool(args[0] if args else kwargs.get("non_blocking"))
-                direction, why = self._unseen(self._copy_waits, self_, src, non_blocking)
-                run = lambda: original(self_, src, *args, **kwargs)  # noqa: E731
-                return self._copy("Tensor.copy_", direction, why, caller(1), run)
+                    return original(self_, *args, **kwargs)
+                direction, why = self._unseen(self._copy_waits, self_, args, kwargs)
+                run = lambda: original(self_, *args, **kwargs)  # noqa: E731
+                return self._copy("Tensor.copy_", direction, why, caller(), run)
 
             return wrapper
 
@@ -152,9 +151,13 @@ class LiveWrappers(CountingWrappers):
             return look(tensor, *given)
         return unseen(self._torch, look, tensor, *given)
 
-    def _copy_waits(self, target: Any, source: Any, non_blocking: bool) -> Copy:
-        """The direction of ``target.copy_(source)``, and why it waits."""
+    def _copy_waits(self, target: Any, args: Any, kwargs: Any) -> Copy:
+        """The direction of ``target.copy_(source, non_blocking)``, and why it waits."""
         try:
+            source = args[0] if args else kwargs["other"]
+            if not is_tensor(self._torch, source):
+                return NO_COPY
+            non_blocking = bool(args[1] if len(args) > 1 else kwargs.get("non_blocking"))
             to_device = target.is_cuda
             host, device = (source, target) if to_device else (target, source)
             judged = self._is_real(target) and self._is_real(source) and host.is_cpu and device.is_cuda

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import inspect
 import sys
 import threading
 from collections.abc import Callable
@@ -41,9 +43,10 @@ class CheckpointCalls(WatchedCalls):
 
     def open(self, torch: Any) -> None:
         super().open(torch)
-        for module in (torch, torch.serialization):
-            self._patches.replace(module, "save", self._make)
-            self._patches.replace(module, "load", functools.partial(self._make, loads=True))
+        for name in ("save", "load"):
+            make = functools.partial(self._make_alike, {}, loads=name == "load")
+            for module in (torch, torch.serialization):
+                self._patches.replace(module, name, make)
         self._imports = ImportWatch("safetensors.torch", self._imported)
         self._imports.open()
 
@@ -52,8 +55,20 @@ class CheckpointCalls(WatchedCalls):
         super().close()
 
     def _imported(self, module: ModuleType) -> None:
-        for name in SAVING:
-            self._patches.replace(module, name, self._make)
+        try:
+            for name in SAVING:
+                self._patches.replace(module, name, self._make)
+        except Exception as error:  # the program's import must not fail
+            self._failed(error)
+
+    def _make_alike(self, made: dict[int, Any], original: Any, *, loads: bool) -> Any:
+        """One function in all places of ``original``: it is pickled by one of them. Programs ask for its arguments, to
+        know whether there is a ``weights_only``."""
+        if id(original) not in made:
+            around = made[id(original)] = self._make(original, loads)
+            with contextlib.suppress(TypeError, ValueError):  # the program may have replaced it with anything
+                around.__signature__ = inspect.signature(original)
+        return made[id(original)]
 
     def _make(self, original: Any, loads: bool = False) -> Any:
         tracker, followed, thread = self._tracker, self._followed, threading.get_ident

@@ -44,9 +44,12 @@ class CompiledCalls(WatchedCalls):
         super().close()
 
     def _imported(self, module: ModuleType) -> None:
-        graph = getattr(module, "CompiledFxGraph", None)
-        if graph is not None:
-            self._patches.replace(graph, "__call__", self._make)
+        try:
+            graph = getattr(module, "CompiledFxGraph", None)
+            if graph is not None:
+                self._patches.replace(graph, "__call__", self._make)
+        except Exception as error:  # the program's import must not fail
+            self._failed(error)
 
     def _make(self, original: Any) -> Any:
         expected, followed, thread = self._tracker.expected, self._followed, threading.get_ident

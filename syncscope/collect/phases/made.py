@@ -12,22 +12,34 @@ def optimizers_made(torch: Any) -> bool:
     optim = getattr(torch, "optim", None)
     classes = [optim.Optimizer] if optim is not None else []
     for kind in classes:  # grows
-        if "step" in vars(kind) and getattr(vars(kind)["step"], "hooked", False):
+        if "step" in vars(kind) and _is_hooked(vars(kind)["step"]):
             return True
-        classes += kind.__subclasses__()
+        classes += type.__subclasses__(kind)
     return False
+
+
+def _is_hooked(step: Any) -> bool:
+    try:
+        return getattr(step, "hooked", False) is True
+    except Exception:  # an object that does as it likes
+        return False
 
 
 def modules_defined(torch: Any, is_user: Callable[[str], bool]) -> bool:
     """Whether a file of the user's, or what has no file, defines a class of modules."""
-    kinds, seen = [torch.nn.Module], {torch.nn.Module}
+    kinds, seen = [torch.nn.Module], {id(torch.nn.Module)}  # a class of classes may have a hash of its own
     for kind in kinds:  # grows
-        file = getattr(sys.modules.get(kind.__module__), "__file__", None)
-        if kind.__module__.partition(".")[0] != "torch" and (is_user(file) if file else kind.__module__ == "__main__"):
-            return True
-        new = [each for each in type.__subclasses__(kind) if each not in seen]
-        seen.update(new)
-        kinds += new
+        try:
+            name = str(kind.__module__)
+            file = getattr(sys.modules.get(name), "__file__", None)
+            if name.partition(".")[0] != "torch" and (is_user(file) if file else name == "__main__"):
+                return True
+        except Exception:  # a class or a module that does as it likes
+            continue
+        finally:
+            new = [each for each in type.__subclasses__(kind) if id(each) not in seen]
+            seen.update(map(id, new))
+            kinds += new
     return False
 
 

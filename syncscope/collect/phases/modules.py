@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from syncscope.collect.patching import Patches, tracing
 from syncscope.collect.phases.choice import Event
+from syncscope.collect.phases.dumps import Dumps
 from syncscope.collect.phases.expected import NOBODY
 from syncscope.collect.phases.loan import NO_CALLS, Loan
 from syncscope.collect.phases.thread import FollowedThread
@@ -59,6 +60,7 @@ class ModuleCalls:
         self._modes = Patches()
         self._wide = Patches()
         self._narrow = Patches()
+        self._dumps = Dumps(self._leave_classes, self._back_in_classes, failed)
         self._code: CodeType | None = None
         """Of each call of a module."""
         self._classes: set[type] = set()
@@ -76,10 +78,12 @@ class ModuleCalls:
         self._code = getattr(torch.nn.Module.__call__, "__code__", None)
         self._wide.replace(torch.nn.Module, "__call__", self._make_wide)
         self._modes.replace(torch.nn.Module, "train", self._make_train)
+        self._dumps.open()
 
     def close(self) -> None:
         """Take everything out. Does nothing the second time."""
         self.forget()
+        self._dumps.close()
         for patches in (self._narrow, self._wide, self._modes):
             patches.restore()
         self._classes.clear()
@@ -127,9 +131,14 @@ class ModuleCalls:
 
     def _look_at_class(self, kind: type) -> None:
         """An outermost call of a module of class ``kind`` is over, while all classes are watched."""
-        if kind not in self._classes:
-            if len(self._classes) <= MOST_CLASSES:
+        try:
+            known = kind in self._classes
+            if not known and len(self._classes) <= MOST_CLASSES:
                 self._classes.add(kind)
+        except Exception as error:  # a class of classes may have a hash of its own
+            self._failed(error)
+            return
+        if not known:
             self._known_calls = 0
             return
         self._known_calls += 1
@@ -148,6 +157,13 @@ class ModuleCalls:
             self._narrow.replace(kind, "__call__", self._make_narrow)
         self._expected.narrow = True
 
+    def _leave_classes(self) -> None:
+        """Take out what is in the program's own classes, until ``_back_in_classes``."""
+        self._narrow.take_out()
+
+    def _back_in_classes(self) -> None:
+        self._narrow.put_in()
+
     def _switched(self) -> None:
         """A module is switched between training and evaluation: another one may be called from now on."""
         if threading.get_ident() == self._followed.ident:
@@ -160,8 +176,12 @@ class ModuleCalls:
 
     def _make_train(self, original: Any) -> Any:
         def train(module: Any, mode: bool = True) -> Any:
-            if self._narrow_since and not self._expected.busy and getattr(module, "training", None) is not mode:
-                self._switched()
+            if self._narrow_since and not self._expected.busy:
+                try:
+                    if _switches(module, mode):
+                        self._switched()
+                except Exception as error:
+                    self._failed(error)
             return original(module, mode)
 
         return train
@@ -214,13 +234,16 @@ class ModuleCalls:
 
     def _make_choice(self, loan: Loan) -> Callable[[Any], bool]:
         """What is asked by ``call``, of a module, whether the call must be looked at, and looks at its begin."""
-        expected, look, grad_enabled = self._expected, self._look, self._torch.is_grad_enabled
+        expected, look, failed, grad_enabled = self._expected, self._look, self._failed, self._torch.is_grad_enabled
 
         def is_looked_at(module: Any) -> bool:
             if expected.lent:
                 expected.take_back()
             if expected.quick:
-                event: Event = "eval" if not module.training else "training" if grad_enabled() else "call"
+                try:
+                    event: Event = "eval" if not module.training else "training" if grad_enabled() else "call"
+                except Exception:  # of a class that does as it likes
+                    event = self._event_of(module)
                 if expected.trains and event == "training":
                     if expected.quiet > 0:
                         expected.quiet -= 1
@@ -234,16 +257,28 @@ class ModuleCalls:
                     elif expected.passes > 0 and event is expected.call_event:
                         expected.passes -= 1
                         return False
-            return look(module, loan)
+            try:
+                return look(module, loan)
+            except Exception as error:
+                failed(error)
+                return False
 
         return is_looked_at
+
+    def _event_of(self, module: Any) -> Event:
+        """What a call of ``module`` is. One that does not say whether it is in training learns, as a new one does."""
+        try:
+            training = bool(module.training)
+        except Exception:  # of a class that does as it likes, or has no such attribute yet
+            training = True
+        return "eval" if not training else "training" if self._torch.is_grad_enabled() else "call"
 
     def _look(self, module: Any, loan: Loan) -> bool:
         """Look closely at a call of ``module`` from the frame around ``call``, and tell of it unless it is like the
         last one. ``loan`` begins where those up to the next such look may pass. Returns whether it comes from the
         thread that is followed."""
         expected, followed = self._expected, self._followed
-        event: Event = "eval" if not module.training else "training" if self._torch.is_grad_enabled() else "call"
+        event = self._event_of(module)
         timed = expected.left == expected.timed
         begin = expected.clock() if timed else 0
         if not expected.trains and expected.is_next(event, id(module), AROUND + 1):
@@ -277,6 +312,14 @@ class ModuleCalls:
 def joined(first: Any, others: tuple[Any, ...]) -> tuple[Any, ...]:
     """All arguments of a call without names."""
     return others if first is NOTHING else (first, *others)
+
+
+def _switches(module: Any, mode: bool) -> bool:
+    """Whether ``module`` is switched between training and evaluation."""
+    try:
+        return getattr(module, "training", None) is not mode
+    except Exception:  # of a class that does as it likes
+        return True
 
 
 def has_compiled() -> bool:

@@ -254,13 +254,16 @@ class Phase:
         """The training took a batch of the iterator ``loader``."""
         try:
             self.data = weakref.ref(loader._dataset)
-        except (AttributeError, TypeError):  # a list, say
+        except Exception:  # a list, say, or an iterator of a class that does as it likes
             self.data = None
 
     def learns_from(self, loader: Any) -> bool:
         """Whether what the iterator ``loader`` gives is what the training learned from: it goes on."""
         data = self.data() if self.data is not None else None
-        return data is not None and not self.evaluates_data and data is getattr(loader, "_dataset", None)
+        try:
+            return data is not None and not self.evaluates_data and data is getattr(loader, "_dataset", None)
+        except Exception:
+            return False
 
     @property
     def slug(self) -> str:

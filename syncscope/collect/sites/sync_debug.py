@@ -36,16 +36,24 @@ DEFAULT, WARN, ERROR = 0, 1, 2
 PATTERN = "|".join((*MESSAGES, *NOTICES))
 
 
+def _is_ours(text: Any) -> bool:
+    """Whether a warning says what we listen to. A program may warn of anything that is no text, such as an error that
+    it caught: ``warnings.warn(error)``."""
+    return issubclass(type(text), str) and str.startswith(text, (*MESSAGES, *NOTICES))
+
+
 class Ear:
-    """Listens in the place of a filter's pattern. In another process it is a pattern that matches nothing."""
+    """Listens in the place of a filter's pattern, also to what is no text. In another process it is a pattern: one that
+    matches nothing, unless another is given."""
 
-    __slots__ = ("match",)
+    __slots__ = ("match", "pattern")
 
-    def __init__(self, match: Callable[[str], bool]) -> None:
+    def __init__(self, match: Callable[[Any], bool], pattern: str = "(?!)") -> None:
         self.match = match
+        self.pattern = pattern
 
     def __reduce__(self) -> tuple[Callable[[str], re.Pattern[str]], tuple[str]]:
-        return re.compile, ("(?!)",)
+        return re.compile, (self.pattern,)
 
     def __deepcopy__(self, memo: object) -> Ear:
         return self
@@ -67,7 +75,7 @@ class SyncDebugMode:
         self._holds = 0
         self.filters: tuple[Any, ...] = (
             ("ignore", Ear(self._make_match()), Warning, None, 0),
-            ("always", re.compile(PATTERN), Warning, None, 0),
+            ("always", Ear(_is_ours, PATTERN), Warning, None, 0),
         )
         """What is first among the filters while it is held: what hears, and what lets the program's own warnings pass.
         They are found again by their identity."""
@@ -208,14 +216,19 @@ class SyncDebugMode:
         self._patches.replace(native, "_cuda_get_sync_debug_mode", make_getter)
         self._set_warn()
 
-    def _make_match(self) -> Callable[[str], bool]:
+    def _make_match(self) -> Callable[[Any], bool]:
         """What hears of each warning, and says whether nobody else does. Local names are fast."""
         listeners, frame_of = self._listeners, sys._getframe
 
-        def match(text: str) -> bool:
-            if not text.startswith(MESSAGES):
-                return text.startswith(NOTICES)
-            frame = frame_of(1)
+        def match(text: Any) -> bool:
+            if not _is_ours(text):
+                return False
+            if not str.startswith(text, MESSAGES):
+                return True
+            try:
+                frame = frame_of(1)
+            except ValueError:  # a thread runs nothing else
+                frame = frame_of(0)
             if frame.f_code.co_filename.startswith(OURS):
                 frame = program_frame(frame)
             for listener in tuple(listeners):
@@ -225,9 +238,12 @@ class SyncDebugMode:
         return match  # the program's own mode lets it through to ``_on_warning``
 
     def _on_warning(self, show: Callable[[Any], None], message: Any) -> None:
-        text = str(message.message)
+        try:
+            text, file = str(message.message), str(message.filename)
+        except Exception:  # its class does as it likes, and the program may show it without asking
+            text = file = ""
         if text.startswith(MESSAGES):
-            frame = program_frame(sys._getframe(1))
+            frame = program_frame(sys._getframe(0))
             if self.program_mode == WARN:
                 # The program's line, not that of our wrapper around the call.
                 message.filename, message.lineno = frame.f_code.co_filename, frame.f_lineno
@@ -236,8 +252,8 @@ class SyncDebugMode:
                 for listener in tuple(self._listeners):
                     listener(frame)
         elif not text.startswith(NOTICES):
-            if message.filename.startswith(OURS):  # of an operator that a wrapper of ours ran
-                frame = program_frame(sys._getframe(1))
+            if file.startswith(OURS):  # of an operator that a wrapper of ours ran
+                frame = program_frame(sys._getframe(0))
                 message.filename, message.lineno = frame.f_code.co_filename, frame.f_lineno
             show(message)
 

@@ -8,19 +8,19 @@ too.
 
 from __future__ import annotations
 
-import contextlib
 import sys
 import threading
 import time
 from collections.abc import Callable
-from typing import Any, TypeVar
+from types import FrameType
+from typing import Any
 
 from syncscope.collect.features import find
 from syncscope.collect.patching import Patches
 from syncscope.collect.sites.sync_debug import SyncDebugMode
+from syncscope.collect.sites.tensors import are_apart, function_modes, plain_types, unseen
 from syncscope.schema.recording import LOADER_START
 
-Looked = TypeVar("Looked")
 Record = Callable[[str, int, Any], None]
 """``record(name, start_ns, frame)``, called when a wrapped call returns. The call ends now."""
 
@@ -111,7 +111,7 @@ class CallWrappers:
     ) -> None:
         """Record every call of ``owner.name`` as ``label``. ``group_of`` its first argument is the process group whose
         collectives it starts."""
-        record, now, caller, groups = self._record, time.time_ns, sys._getframe, self.groups
+        record, now, caller, groups = self._record, time.time_ns, calling_frame, self.groups
         compiling = self._torch.compiler.is_compiling
 
         def make(original: Any) -> Any:
@@ -124,7 +124,7 @@ class CallWrappers:
                 finally:
                     if group_of is not None and (group := group_of(args[0] if args else None)):
                         groups[start] = group
-                    record(label, start, caller(1))
+                    record(label, start, caller())
 
             return wrapper
 
@@ -188,7 +188,7 @@ class CallWrappers:
 
     def _record_conversions(self, name: str) -> None:
         """Record the calls of ``Tensor.to``, ``cuda`` and ``cpu`` that copy between host and device."""
-        record, now, caller, warnings = self._record, time.time_ns, sys._getframe, self.warnings
+        record, now, caller, warnings = self._record, time.time_ns, calling_frame, self.warnings
         suspend, resume = self._mode.suspend_if_unnoticed, self._mode.resume
         plain, modes, torch = self._plain, self._function_modes, self._torch
         label = f"Tensor.{name}"
@@ -204,12 +204,12 @@ class CallWrappers:
                     if suspended:
                         resume()
                 if result is not self and warnings.count == before:
-                    if modes() or type(self) not in plain:
-                        moved = unseen(torch, are_apart, self, result)
+                    if modes() or type(self) not in plain or type(result) not in plain:
+                        moved = unseen(torch, are_apart, torch, self, result)
                     else:
                         moved = result.is_cuda != self.is_cuda and result.numel() > 0
                     if moved:
-                        record(label, start, caller(1))
+                        record(label, start, caller())
                 return result
 
             return wrapper
@@ -218,20 +218,21 @@ class CallWrappers:
 
     def _record_copies(self) -> None:
         """Record the calls of ``Tensor.copy_`` between host and device."""
-        record, now, caller, warnings = self._record, time.time_ns, sys._getframe, self.warnings
+        record, now, caller, warnings = self._record, time.time_ns, calling_frame, self.warnings
         plain, modes, torch = self._plain, self._function_modes, self._torch
 
         def make(original: Any) -> Any:
-            def wrapper(self: Any, src: Any, *args: Any, **kwargs: Any) -> Any:
+            def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
                 before, start = warnings.count, now()
-                result = original(self, src, *args, **kwargs)
+                result = original(self, *args, **kwargs)
                 if warnings.count == before:
+                    src: Any = args[0] if args else kwargs.get("other")
                     if modes() or type(self) not in plain or type(src) not in plain:
-                        moved = unseen(torch, are_apart, self, src)
+                        moved = unseen(torch, are_apart, torch, self, src)
                     else:
                         moved = self.is_cuda != src.is_cuda and self.numel() > 0
                     if moved:
-                        record("Tensor.copy_", start, caller(1))
+                        record("Tensor.copy_", start, caller())
                 return result
 
             return wrapper
@@ -240,7 +241,7 @@ class CallWrappers:
 
     def _record_operators(self, owner: Any) -> None:
         """Record calls into operators, whose waits have no Python warning, and keep C++'s line off stderr."""
-        record, now, caller = self._record, time.time_ns, sys._getframe
+        record, now, caller = self._record, time.time_ns, calling_frame
         suspend, resume = self._mode.suspend, self._mode.resume
         known, look_up = self._operators.known, self._operators.look_up
 
@@ -255,51 +256,20 @@ class CallWrappers:
                     return original(*args, **kwargs)
                 finally:
                     resume()
-                    record("torch.ops", start, caller(1))
+                    record("torch.ops", start, caller())
 
             return wrapper
 
         self._patches.replace(owner, "__call__", make)
 
 
-def plain_types(torch: Any) -> tuple[type, ...]:
-    """The types of tensors that run no Python of their own."""
-    return tuple(filter(None, (torch.Tensor, find(torch, "nn.Parameter"))))
-
-
-def function_modes(torch: Any) -> Callable[[], int]:
-    """What says how many modes of functions the program has open, which hear of each attribute of a tensor."""
-    found: Callable[[], int] = find(torch, "_C._len_torch_function_stack") or (lambda: 0)
-    return found
-
-
-def dispatch_modes(torch: Any) -> Callable[[], int]:
-    """What says how many modes of dispatch are open. They get each operator in Python, as a compiler's stand-ins for
-    tensors do, and call what really runs by itself."""
-    found: Callable[[], int] = find(torch, "_C._len_torch_dispatch_stack") or (lambda: 0)
-    return found
-
-
-def without_data(torch: Any) -> Callable[[], bool]:
-    """What says whether operators run on nothing but the shapes of tensors now, as in a compiler."""
-    found: Callable[[], bool] = find(torch, "_C._meta_in_tls_dispatch_include") or (lambda: False)
-    return found
-
-
-def unseen(torch: Any, look: Callable[..., Looked], *given: Any) -> Looked:
-    """``look(*given)``, of which neither a subclass of tensors nor a mode of functions hears, where PyTorch can."""
-    alone = find(torch, "_C.DisableTorchFunction") or contextlib.nullcontext
-    with alone():
-        return look(*given)
-
-
-def are_apart(one: Any, other: Any) -> bool:
-    """Whether one tensor is on the host and the other on the device. There is nothing to copy of empty ones. What
-    stands in for a tensor, such as one that is not loaded yet, may not say where it is."""
+def calling_frame() -> FrameType:
+    """The frame that called the wrapper which calls this; that of the wrapper itself where C called it, on a thread of
+    C's or as a hook of the autograd engine's."""
     try:
-        return bool(one.is_cuda is not other.is_cuda and one.numel())
-    except Exception:  # it is the program's
-        return False
+        return sys._getframe(2)
+    except ValueError:
+        return sys._getframe(1)
 
 
 def _end_of_backward(
@@ -309,7 +279,7 @@ def _end_of_backward(
 
     def make_run(original: Any) -> Any:
         def run_backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
-            node = getattr(next(iter(tensors), None), "grad_fn", None)
+            node = _first_node(tensors)
             if node is None:
                 return original(tensors, *args, **kwargs)
             begun: list[int] = []
@@ -333,11 +303,18 @@ def _end_of_backward(
                 if begun:
                     mode.resume()
                     if searches[0]:
-                        record(begun[0], sys._getframe(1))
+                        record(begun[0], calling_frame())
 
         return run_backward
 
     return make_run
+
+
+def _first_node(tensors: Any) -> Any:
+    try:
+        return next(iter(tensors)).grad_fn
+    except Exception:  # there is none, or a tensor of a class that does as it likes
+        return None
 
 
 def _name_of_group(group: Any) -> str | None:

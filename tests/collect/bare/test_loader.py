@@ -84,3 +84,12 @@ def test_a_queue_is_calm_when_it_is_empty_or_shrinks_no_more() -> None:
     assert is_calm([2, 1, 0, 0], 2)
     assert is_calm([6, 6, 5, 6, 6, 6, 6], 6)
     assert not is_calm([6, 6, 5, 5, 4, 4, 3], 6)
+
+
+def test_a_sampler_that_does_not_say_how_large_its_batches_are_is_passed_over() -> None:
+    class Sampler:
+        @property
+        def batch_size(self) -> int:
+            raise RuntimeError("it depends")
+
+    assert describe(SimpleNamespace(_num_workers=2, _index_sampler=Sampler())).batch_size is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import io
 import pickle
 import sys
@@ -361,3 +362,10 @@ def test_the_programs_exit_passes_from_a_step_to_the_program(run: Any, monkeypat
 
     with pytest.raises(SystemExit):
         train()
+
+
+def test_what_saves_and_loads_is_pickled_and_described_as_without_us(run: Any) -> None:
+    assert torch.save is torch.serialization.save
+    assert pickle.loads(pickle.dumps(torch.save)) is torch.save
+    assert "weights_only" in inspect.signature(torch.load).parameters
+    assert "weights_only" in inspect.getfullargspec(torch.load).kwonlyargs

@@ -1,0 +1,76 @@
+"""Keep what we put into the program's classes out of what it pickles.
+
+A class that no module has by its name, as those of a script, is pickled with all that is in it: by cloudpickle, dill,
+and whoever has one of them inside (``torch.save(…, pickle_module=dill)``, joblib, the fingerprints of datasets). A
+function of ours in it would fail there, or be found where the program is not recorded.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from syncscope.collect.imports import ImportWatch
+from syncscope.collect.patching import Patches
+
+PICKLERS = (
+    "cloudpickle.cloudpickle", "dill._dill", "joblib.externals.cloudpickle.cloudpickle", "ray.cloudpickle.cloudpickle",
+    "pyspark.cloudpickle.cloudpickle",
+)  # fmt: skip
+"""Modules with a ``Pickler`` that pickles classes with what is in them."""
+
+
+class Dumps:
+    """Calls ``take_out`` before the program pickles something in this way, and ``put_in`` when that is over. ``failed``
+    hears of errors of ours."""
+
+    def __init__(
+        self, take_out: Callable[[], object], put_in: Callable[[], object], failed: Callable[[Exception], object]
+    ) -> None:
+        self._take_out = take_out
+        self._put_in = put_in
+        self._failed = failed
+        self._patches = Patches()
+        self._imports = ImportWatch((), self._imported)
+        self._lock = threading.Lock()
+        self._under_way = 0
+
+    def open(self) -> None:
+        self._patches = Patches()
+        self._imports = ImportWatch(PICKLERS, self._imported)
+        self._imports.open()
+
+    def close(self) -> None:
+        """Does nothing the second time."""
+        self._imports.close()
+        self._patches.restore()
+
+    def _imported(self, module: ModuleType) -> None:
+        try:
+            self._patches.replace(getattr(module, "Pickler", None), "dump", self._make)
+        except Exception as error:  # the program's import must not fail
+            self._failed(error)
+
+    def _make(self, original: Any) -> Any:
+        def dump(*args: Any, **kwargs: Any) -> Any:
+            self._turn(1)
+            try:
+                return original(*args, **kwargs)
+            finally:
+                self._turn(-1)
+
+        return dump
+
+    def _turn(self, by: int) -> None:
+        """One begins, or is over. One may pickle another by itself, and several threads may pickle at a time."""
+        try:
+            with self._lock:
+                before, self._under_way = self._under_way, self._under_way + by
+                if not before:
+                    self._take_out()
+                elif not self._under_way:
+                    self._put_in()
+        except Exception as error:
+            self._failed(error)
