@@ -33,13 +33,14 @@ NOTICES = ("Synchronization debug mode is a prototype feature", "Warning: Profil
 
 DEFAULT, WARN, ERROR = 0, 1, 2
 
-PATTERN = "|".join((*MESSAGES, *NOTICES))
+HEARD = (*MESSAGES, *NOTICES)
+PATTERN = "|".join(HEARD)
 
 
 def _is_ours(text: Any) -> bool:
     """Whether a warning says what we listen to. A program may warn of anything that is no text, such as an error that
     it caught: ``warnings.warn(error)``."""
-    return issubclass(type(text), str) and str.startswith(text, (*MESSAGES, *NOTICES))
+    return issubclass(type(text), str) and str.startswith(text, HEARD)
 
 
 class Ear:
@@ -218,13 +219,13 @@ class SyncDebugMode:
 
     def _make_match(self) -> Callable[[Any], bool]:
         """What hears of each warning, and says whether nobody else does. Local names are fast."""
-        listeners, frame_of = self._listeners, sys._getframe
+        listeners, frame_of, starts = self._listeners, sys._getframe, str.startswith
 
         def match(text: Any) -> bool:
-            if not _is_ours(text):
+            if type(text) is not str and not issubclass(type(text), str):
                 return False
-            if not str.startswith(text, MESSAGES):
-                return True
+            if not starts(text, MESSAGES):
+                return starts(text, NOTICES)
             try:
                 frame = frame_of(1)
             except ValueError:  # a thread runs nothing else
