@@ -82,13 +82,13 @@ def test_an_argument_may_say_what_a_conversion_returns() -> None:
 def test_a_class_of_tensors_and_a_mode_are_given_the_functions_that_they_know() -> None:
     table, seen = {ORIGINAL}, []
 
-    class Own(torch.Tensor):  # type: ignore[misc]
+    class Own(torch.Tensor):  # type: ignore[misc,name-defined]
         @classmethod
         def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             seen.append((func in table, func is torch.Tensor.to))
             return super().__torch_function__(func, types, args, kwargs or {})
 
-    class Mode(torch.overrides.TorchFunctionMode):  # type: ignore[misc]
+    class Mode(torch.overrides.TorchFunctionMode):  # type: ignore[misc,name-defined]
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             seen.append((func in table, func is torch.Tensor.to))
             return func(*args, **(kwargs or {}))
@@ -102,7 +102,7 @@ def test_a_class_of_tensors_and_a_mode_are_given_the_functions_that_they_know() 
 
 @pytest.mark.usefixtures("wrapped")
 def test_a_traced_graph_has_no_node_of_ours() -> None:
-    class Copies(torch.nn.Module):  # type: ignore[misc]
+    class Copies(torch.nn.Module):  # type: ignore[misc,name-defined]
         def __init__(self) -> None:
             super().__init__()
             self.register_buffer("kept", torch.zeros(2))
@@ -161,7 +161,7 @@ def test_a_program_may_warn_of_what_is_no_text() -> None:
 
 
 def test_code_of_a_class_of_tensors_is_compiled_whole_and_once() -> None:
-    class Own(torch.Tensor):  # type: ignore[misc]
+    class Own(torch.Tensor):  # type: ignore[misc,name-defined]
         @classmethod
         def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             return super().__torch_function__(func, types, args, kwargs or {})
