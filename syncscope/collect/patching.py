@@ -21,7 +21,7 @@ class Patches:
     """Replaces attributes. ``restore`` puts back what was there.
 
     A replacement keeps the name, the docstring and the signature of what it replaces, and can be pickled. A method of
-    C's is only replaced for its instances: see ``_OfInstances``. Given ``torch``, Python runs the replacements
+    C's is only replaced for its instances: see ``OfInstances``. Given ``torch``, Python runs the replacements
     even where Dynamo compiles every frame it meets. ``take_out`` and ``put_in`` switch all replacements off and on in
     microseconds.
     """
@@ -38,13 +38,13 @@ class Patches:
         if shown is None:
             return
         there = vars(owner).get(name, _MISSING)
-        original = there.function if isinstance(there, _OfInstances) else shown
+        original = there.function if isinstance(there, OfInstances) else shown
         replacement = make(original)
         if self._torch is not None:
             skip_in_dynamo(self._torch, replacement)
         _make_look_like(replacement, shown, owner, name)
         if isinstance(shown, MethodDescriptorType) and isinstance(replacement, FunctionType):
-            replacement = _OfInstances(replacement, original, shown, gate or _ALWAYS)
+            replacement = OfInstances(replacement, original, shown, gate or _ALWAYS)
         made = _Replacement(owner, name, there, replacement)
         self._made.append(made)
         _open.append(made)
@@ -80,7 +80,7 @@ class Patches:
                 setattr(made.owner, made.name, made.replacement)
 
 
-class _OfInstances:
+class OfInstances:
     """Replaces a method of C's where an instance is asked for it. The class has the original.
 
     A class that says what functions do with its tensors (``__torch_function__``), or a mode that does, is given what

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from syncscope.collect.count.account import Prices
 from syncscope.collect.count.wrappers import conversion
+from syncscope.collect.patching import OfInstances
 from syncscope.collect.sites.sync_debug import NOTICES
 
 if TYPE_CHECKING:
@@ -45,10 +46,15 @@ _OTHER = _Converted()
 
 def passing_call(scratch: Counter) -> Callable[[], object]:
     """A wrapped call in which there is nothing to count, of tensors as most are. ``scratch`` counts nowhere."""
-    tensor = _Converted()
-    tally, account = scratch.tally, scratch._account
-    wrapped: Any = conversion("Tensor.to", tally, account, tally.warned, scratch._torch, _Converted)(_Converted.to)
-    return lambda: wrapped(tensor, dtype=None)
+
+    class Wrapped(_Converted):
+        pass
+
+    tally, account, original = scratch.tally, scratch._account, _Converted.to
+    make = conversion("Tensor.to", tally, account, tally.warned, scratch._torch, _Converted, Wrapped)
+    setattr(Wrapped, "to", OfInstances(make(original), original, original, account))  # noqa: B010
+    tensor = Wrapped()
+    return lambda: tensor.to(dtype=None)
 
 
 def measure(scratch: Counter, switch: Callable[[bool], None]) -> Prices:
