@@ -121,7 +121,7 @@ class Program:
         (host_bound, 6_000_000, False, 60, 100, 15),
         (small_copies, 2_500_000, True, 400, 1_600, 6),
         (rollout, 600_000, False, 2_000, 12_000, 3.6),  # few are drawn: many steps tell their part
-        (rollout, 600_000, True, 2_000, 12_000, 4.8),
+        (rollout, 600_000, True, 2_000, 12_000, 5),
     ],
     ids=["host-bound", "copies", "rollout", "rollout that tells"],
 )
