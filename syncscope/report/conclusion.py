@@ -216,7 +216,8 @@ def _describe_step(best: Finding | None, info: TraceInfo, together: Gain | None,
     every = "both changes" if changes == 2 else f"all {changes} changes"
     how = every if together is not None else "one change" if changes < 2 else "the first change"
     first_site = best.site if best is not None else None
-    of_run_steps = tell_steps_of_run(find_phase(info.run, info.phase), gain.step_ms, first_site)
+    phase = find_phase(info.run, info.phase) if of_run is None else None  # else the step is that of the run
+    of_run_steps = tell_steps_of_run(phase, gain.step_ms, first_site)
     behind += f"; {of_run_steps}" if of_run_steps else ""
     if gain.is_bound:
         what = f"{every} save" if together is not None else "the first change saves"

@@ -625,3 +625,13 @@ def test_what_a_step_takes_over_the_run_is_told_beside_the_saving_of_a_recorded_
     mine = msgspec.structs.replace(info, run=sample_run.run(phases=phases))
     step = dict(conclude(sample_run.report([mine], [wait])).lines)["step"]
     assert step.startswith("5.1 → 4.91 ms") and "with one change; over the run a step takes 20.4 ms" in step
+
+
+def test_what_a_step_takes_over_the_run_is_not_told_beside_a_step_of_the_run() -> None:
+    even = StepTime(median=20.0, p95=22.0, mean=20.4)
+    phases = tuple(msgspec.structs.replace(one, step_ms=even) for one in sample_run.phases())
+    mine = msgspec.structs.replace(sample_run.info(), run=sample_run.run(phases=phases))
+    compiled = changed(phase="train", site_source="compile", run_saving_ms_per_step=0.2)
+    for wait, told in ((changed(phase="train", run_saving_ms_per_step=None), True), (compiled, False)):
+        step = dict(conclude(sample_run.report([mine], [wait])).lines)["step"]
+        assert ("over the run a step takes 20.4 ms" in step) is told, step
