@@ -631,7 +631,9 @@ def test_what_a_step_takes_over_the_run_is_not_told_beside_a_step_of_the_run() -
     even = StepTime(median=20.0, p95=22.0, mean=20.4)
     phases = tuple(msgspec.structs.replace(one, step_ms=even) for one in sample_run.phases())
     mine = msgspec.structs.replace(sample_run.info(), run=sample_run.run(phases=phases))
-    compiled = changed(phase="train", site_source="compile", run_saving_ms_per_step=0.2)
+    compiled = changed(  # of what is compiled, the step is one in which nothing is, and what the finding takes
+        phase="train", site_source="compile", run_saving_ms_per_step=5.0, run_stall_ms_per_step=30.0
+    )
     for wait, told in ((changed(phase="train", run_saving_ms_per_step=None), True), (compiled, False)):
         step = dict(conclude(sample_run.report([mine], [wait])).lines)["step"]
         assert ("over the run a step takes 20.4 ms" in step) is told, step
