@@ -9,13 +9,13 @@ import msgspec
 
 from syncscope.report.card_phases import describe_phase
 from syncscope.report.cards import Card, choose_findings, lead_with, make_cards
-from syncscope.report.conclusion import conclude
 from syncscope.report.families import find_family
 from syncscope.report.hand_over import Sources, write_markdown, write_prompt
 from syncscope.report.headings import describe_heading
 from syncscope.report.picture.lanes import Lanes
 from syncscope.report.picture.of_trace import find_picture
 from syncscope.report.prominence import KINDS, find_kind, is_unseen
+from syncscope.schema.findings import Finding
 from syncscope.schema.report import Report
 
 LEAST_FAMILY = 3
@@ -41,13 +41,13 @@ class CardView(msgspec.Struct, frozen=True, kw_only=True):
     prompt: str
 
 
-def view_cards(report: Report, lanes: Sequence[Lanes]) -> tuple[CardView, ...]:
-    """All findings as cards, in the report's order. As in a terminal, that of the first change comes before the others,
+def view_cards(report: Report, lanes: Sequence[Lanes], first_change: Finding | None) -> tuple[CardView, ...]:
+    """All findings as cards, in the report's order. As in a terminal, that of ``first_change`` comes before the others,
     and those that save little and those outside of the steps behind them; those that only sum others up come last."""
     number = {id(finding): place for place, finding in enumerate(report.findings)}
     chosen = {id(finding) for finding in choose_findings(report)}
     taken: Counter[str] = Counter()
-    cards = lead_with(conclude(report).finding, make_cards(report.findings))
+    cards = lead_with(first_change, make_cards(report.findings))
     families, headings = _number_families(cards, report), _head_kinds(cards, report)
     views: list[tuple[tuple[object, ...], CardView]] = []
     for place, card in enumerate(cards):

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from syncscope.report import text_ranks
 from syncscope.report.cards import choose_findings, lead_with, make_cards
-from syncscope.report.conclusion import conclude
+from syncscope.report.conclusion import Conclusion, conclude
 from syncscope.report.escape import terminal
 from syncscope.report.missing_lines import explain_missing_lines
 from syncscope.report.notable import notable
@@ -65,10 +65,11 @@ def show(report: Report, verdict: Verdict | None, console: Console, view: View =
 
 def render(report: Report, console: Console, view: View = WHOLE) -> None:
     """Print what to know first, the traces, unexpected findings by weight, and what could not be seen."""
-    _opening(report, None, console)
+    concluded = conclude(report)
+    _opening(report, None, concluded, console)
     _traces(report, console, view)
     found = choose_findings(report)
-    show_cards(lead_with(conclude(report).finding, make_cards(found)), report, console, view)
+    show_cards(lead_with(concluded.finding, make_cards(found)), report, console, view)
     _hta(report, console)
     _line(console, Text(summarize_report(report), style="bold"), hang=INDENT)
     _missing_lines(found, report, console)
@@ -81,7 +82,7 @@ def render(report: Report, console: Console, view: View = WHOLE) -> None:
 
 def render_verdict(verdict: Verdict, report: Report, console: Console, view: View = WHOLE) -> None:
     """Print why a report fails, and in the last line whether it does."""
-    _opening(report, verdict, console)
+    _opening(report, verdict, conclude(report, verdict), console)
     _traces(report, console, view)
     show_cards(make_cards(verdict.unexpected), report, console, view, failing=True)
     _missing_lines(verdict.unexpected, report, console)
@@ -98,13 +99,13 @@ def render_verdict(verdict: Verdict, report: Report, console: Console, view: Vie
     _line(console, Text(summarize_verdict(verdict, report), style=style))
 
 
-def _opening(report: Report, verdict: Verdict | None, console: Console) -> None:
+def _opening(report: Report, verdict: Verdict | None, concluded: Conclusion, console: Console) -> None:
     """Print what was lost, and the lines that a reader should know first. That other ranks were not given comes behind
     these, unless a gate fails by it."""
     losses, behind = group_losses(report), {missing.text for missing in report.missing_ranks} if verdict is None else ()
     _losses([loss for loss in losses if loss[0] not in behind], console)
     text_ranks.unread(report.unread, console)
-    for label, said in conclude(report, verdict).lines:
+    for label, said in concluded.lines:
         _line(console, Text.assemble((f"{label:<{LABEL}}", "dim"), (terminal(said), "bold")), hang=LABEL)
     _losses([loss for loss in losses if loss[0] in behind], console)
     console.print()

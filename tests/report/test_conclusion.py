@@ -572,7 +572,7 @@ def test_the_card_of_the_first_change_is_shown_first() -> None:
     assert (in_order[0], conclude(report).finding) == (bound, line)
     said = to_text(report)
     assert said.index("saves 5.9 %") < said.index("saves at most 20 %")
-    (first, second) = view_cards(report, ())
+    (first, second) = view_cards(report, (), conclude(report).finding)
     assert (first.groups, second.groups) == (((1,),), ((0,),))
 
 
