@@ -1,23 +1,26 @@
 """What counting every wait and following the phases costs: ``python -m benchmarks.count`` on a machine with a GPU.
 
-Blocks of a few steps with all of it on and off alternate in one process, the order within each pair drawn, so that both
-see the same clock of the host; the first steps after each change are not measured. The count stands still meanwhile and
-draws its steps as in a program that is never interrupted. Each loop has ``--seconds`` and prints its row when they are
-over, the dearest loops first.
+What most steps do is measured by blocks of a few steps with all of it on and off, which alternate in one process, the
+order within each pair drawn, so that both see the same clock of the host; the first steps after each change are not
+measured. The blocks are compared by their middle half, and the pairs by theirs.
 
-Usual steps are compared by the middle half of a block, and the pairs by their middle half. What a few steps have more,
-those that are drawn, that the listener hears of, or that come right after a drawn one, is a mean over all of them. What
-a look at all modules takes is measured apart and added in proportion to the looks of a run of ``RUN_S``, and so is the
-time of the thread that writes, which runs beside both kinds of blocks.
+What a few steps do more, those that are drawn, that the listener hears of, or that come right after a drawn one, is
+measured while the loop runs without interruption, as in a program: the draw puts them among the others, so all see the
+same clock. It is a mean over all of them, compared with the mean of the others. In blocks they are dearer: a change
+takes what Python has learnt about attributes and what the processor's caches hold, and blocks of long steps are short.
+
+What a look at all modules takes is measured apart and added in proportion to the looks of a run of ``RUN_S``, and so
+is the time of the thread that writes, which runs beside both kinds of blocks. Each loop has ``--seconds``, half of them
+for each, and prints its row when they are over, the dearest loops first.
 
 Each pair has a second block without, so that the ratio of two blocks that do the same is printed too: what it differs
 from 1 by is noise. All run on the first ``--cores`` of the processor's cores, since a process that wanders among many
 is noisier: two blocks of the host-bound loop that do the same then differ by 1 % and more.
 
 Printed for each loop: milliseconds a step without counting, the pairs, the ratio with these shares and its 95 %
-bootstrap interval, the interval of two blocks without, the ratio of plain means with all that disturbed them, what the
-count itself believes that it costs, of how many steps one is counted, what a look takes, and how many calls of Python
-functions a step has more.
+bootstrap interval, the interval of two blocks without, the ratio of usual steps alone, what the count itself believes
+that it costs, of how many steps one is counted, what a look takes, and how many calls of Python functions a step has
+more.
 ``--cpu`` runs the loops without a GPU, on tensors that warn as if they waited. ``--write docs/evidence.md`` puts the
 table there, with ``--read`` from what ``--json`` wrote on another machine.
 """
@@ -43,7 +46,7 @@ from benchmarks.calls import CallCount
 from benchmarks.hooks import Hooks
 from benchmarks.loops import LOOPS, nothing
 from benchmarks.overhead import Step
-from benchmarks.paired import Pair, estimate, plain_ratio
+from benchmarks.paired import Pair, Stretch, estimate, midmean
 from benchmarks.waits import waiting_tensors
 from syncscope.collect.counting import RunCount
 from syncscope.collect.paths import Paths
@@ -56,8 +59,11 @@ FEWEST, SETTLING = 6, 3
 SETTLING_S = 0.015
 """Python learns anew where the attributes of classes are."""
 
-SHADOW = 16
-"""Steps behind a drawn one that may be longer for the same reason."""
+SHADOW, SHORT_SHADOW = 16, 3
+"""Steps behind one that may be longer for the same reason: where wrappers were put in or taken out, and elsewhere."""
+
+STRETCH_S, STRETCH = 0.5, 64
+"""Steps that are not interrupted are compared with those around them, within so long, and so many at least."""
 
 WARMING_S = 2.0
 """Until the count knows how dense the waits are."""
@@ -109,7 +115,8 @@ class Row:
     same_low: float
     same_high: float
     """The 95 % interval of the ratio of two blocks that do the same."""
-    plain: float
+    usual: float
+    """The ratio of usual steps alone."""
     own: float
     one_in: float
     look_ms: float
@@ -119,7 +126,7 @@ class Row:
     def text(self) -> str:
         return (
             f"{self.name:22} {self.ms:8.3f} {self.pairs:6} {self.ratio:9.4f}  {self.low:6.4f} – {self.high:6.4f}   "
-            f"{self.same_low:6.4f} – {self.same_high:6.4f}   {self.plain:7.4f} {self.own:7.2%} {self.one_in:7.1f} "
+            f"{self.same_low:6.4f} – {self.same_high:6.4f}   {self.usual:7.4f} {self.own:7.2%} {self.one_in:7.1f} "
             f"{self.look_ms:8.2f} {self.coldness:5.1f} {self.calls:6.1f}"
         )
 
@@ -127,12 +134,13 @@ class Row:
         """Of the table in Markdown."""
         return (
             f"| {self.name} | {self.ms:.3g} | {self.pairs} | {self.ratio:.4f} | {self.low:.4f} – {self.high:.4f} | "
-            f"{self.same_low:.4f} – {self.same_high:.4f} | {self.own:.2%} | {self.one_in:.0f} | {self.calls:.0f} |"
+            f"{self.same_low:.4f} – {self.same_high:.4f} | {self.usual:.4f} | {self.own:.2%} | {self.one_in:.0f} | "
+            f"{self.calls:.0f} |"
         )
 
 
 HEADER = (
-    f"{'loop':22} {'ms':>8} {'pairs':>6} {'on / off':>9}  {'95 % interval':15}   {'off / off':15}   {'plain':>7} "
+    f"{'loop':22} {'ms':>8} {'pairs':>6} {'on / off':>9}  {'95 % interval':15}   {'off / off':15}   {'usual':>7} "
     f"{'own':>7} {'one in':>7} {'look ms':>8} {'cold':>5} {'calls':>6}"
 )
 
@@ -148,6 +156,8 @@ class OnStep(NamedTuple):
     counted: bool
     heard: bool
     """The listener heard of it, or counting was switched in it."""
+    moved: bool
+    """Wrappers were put in or taken out in it."""
 
 
 class Loop:
@@ -159,12 +169,13 @@ class Loop:
         self._out = False
         self._settling = SETTLING
         self.pairs: list[Pair] = []
+        self.stretches: list[Stretch] = []
         self._same: list[Pair] = []
         """Two blocks without, each."""
         self.row: Row | None = None
 
     def run(self, seconds: float, order: random.Random) -> None:
-        """Measure ``pairs`` for so long, and ``row``."""
+        """Measure ``stretches`` and ``pairs``, half of ``seconds`` each, and ``row``."""
         step = self._step
         for _ in self._script(seconds, order):
             step()
@@ -184,8 +195,10 @@ class Loop:
             self._on_after = self._after = count.step if self._tells else nothing
             yield from self._warm_up()
             began_cost, began_ns = hooks.spent_ns
-            yield from self._measure_pairs(steps, seconds, order)
+            alone = yield from self._measure_alone(seconds / 2)
             cost, time_ns = hooks.spent_ns
+            blocks = yield from self._measure_blocks(steps, seconds / 2, order)
+            self._sort_out(alone, blocks, max(STRETCH, round(STRETCH_S / length)))
             thread = count._background.busy_ns / 1e9 / (time.perf_counter() - began)
             own = (cost - began_cost) / max(time_ns - began_ns, 1) + thread
             look = yield from self._look()
@@ -198,7 +211,7 @@ class Loop:
     def _sum_up(self, look: float, thread: float, own: float, calls: float) -> Row:
         phase = max(self._tracker.phases, key=lambda phase: phase.steps)
         beside = look * looks_a_second() + thread
-        found, same = estimate(self.pairs), estimate(self._same)
+        found, same = estimate(self.pairs, self.stretches), estimate(self._same)
         return Row(
             name=self._name,
             ms=statistics.median(length for pair in self.pairs for length in pair.off) * 1e3,
@@ -208,7 +221,7 @@ class Loop:
             high=found.high + beside,
             same_low=same.low,
             same_high=same.high,
-            plain=plain_ratio(self.pairs) + beside,
+            usual=midmean([pair.ratio for pair in self.pairs if pair.ratio is not None]),
             own=own,
             one_in=self._hooks.counter.one_in(phase),
             look_ms=look * 1e3,
@@ -229,8 +242,18 @@ class Loop:
         while time.perf_counter() < until:
             yield
 
-    def _measure_pairs(self, steps: int, seconds: float, order: random.Random) -> Script:
-        """Make ``pairs``. Most steps are counted, or most are not: the others are rare, and those behind them."""
+    def _measure_alone(self, seconds: float) -> Generator[None, None, list[OnStep]]:
+        """Steps of a loop that nobody interrupts."""
+        found: list[OnStep] = []
+        until = time.perf_counter() + seconds
+        while time.perf_counter() < until:
+            found += yield from self._on_steps(STRETCH)
+        return found
+
+    def _measure_blocks(
+        self, steps: int, seconds: float, order: random.Random
+    ) -> Generator[None, None, list[tuple[list[float], list[OnStep]]]]:
+        """Blocks of ``steps`` with all of it off, and on. Two with all of it off are in ``_same``."""
         blocks: list[tuple[list[float], list[OnStep]]] = []
         until = time.perf_counter() + seconds
         while time.perf_counter() < until:
@@ -244,30 +267,41 @@ class Loop:
             order.shuffle(offs)
             blocks.append((offs[0], on))
             self._same.append(Pair(tuple(offs[0]), tuple(offs[1])))
-        counted = [step.counted for _, on in blocks for step in on]
-        usually, since = 2 * sum(counted) > len(counted), SHADOW
+        return blocks
+
+    def _sort_out(self, alone: list[OnStep], blocks: list[tuple[list[float], list[OnStep]]], together: int) -> None:
+        """Make ``pairs`` and ``stretches`` of ``together`` steps. Most steps are counted, or most are not: the others
+        are rare, and those behind them."""
+        usually = 2 * sum(step.counted for step in alone) > len(alone)
+        rare = _rare(alone, usually)
+        for begin in range(0, len(alone), together):
+            lengths: dict[bool, list[float]] = {False: [], True: []}
+            for step, is_rare in zip(alone[begin : begin + together], rare[begin : begin + together], strict=True):
+                lengths[is_rare].append(step.length)
+            self.stretches.append(Stretch(tuple(lengths[False]), tuple(lengths[True])))
+        rare = _rare([step for _, on in blocks for step in on], usually)
         for off, on in blocks:
-            usual: list[float] = []
-            rare: list[float] = []
-            for step in on:
-                since = 0 if step.counted is not usually else since + 1
-                (rare if since < SHADOW or step.heard else usual).append(step.length)
-            self.pairs.append(Pair(tuple(off), tuple(usual), tuple(rare)))
+            usual = [step.length for step in on if not rare.pop(0)]
+            self.pairs.append(Pair(tuple(off), tuple(usual)))
 
     def _on(self, steps: int) -> Generator[None, None, list[OnStep]]:
         """The steps of a block with all of it on. Whatever was before, it begins with the same change: Python learns
         anew where attributes are for longer than steps are left out."""
         self._take_out()
         self._put_in()
+        return (yield from self._on_steps(self._settling + steps))[self._settling :]
+
+    def _on_steps(self, steps: int) -> Generator[None, None, list[OnStep]]:
         found: list[OnStep] = []
-        tracker, account, clock = self._tracker, self._account, time.perf_counter
-        for _ in range(self._settling + steps):
-            heard, on = tracker.heard, account.on
+        tracker, account, switch, clock = self._tracker, self._account, self._hooks.counter._switch, time.perf_counter
+        for _ in range(steps):
+            heard, on, wrapped = tracker.heard, account.on, switch.wrapped
             start = clock()
             yield
             length = clock() - start
-            found.append(OnStep(length, on, heard != tracker.heard or on is not account.on))
-        return found[self._settling :]
+            switched = heard != tracker.heard or on is not account.on
+            found.append(OnStep(length, on, switched, wrapped is not switch.wrapped))
+        return found
 
     def _off(self, steps: int) -> Generator[None, None, list[float]]:
         """The steps of a block with all of it off, which begins as one with it on does."""
@@ -314,13 +348,26 @@ class Loop:
         return count.calls / steps
 
 
-def measure(name: str, device: str, seconds: float, order: random.Random) -> tuple[Row, list[Pair]]:
+def _rare(steps: list[OnStep], usually: bool) -> list[bool]:
+    """Which of ``steps`` do more than usual ones, which are counted or not, as they ``usually`` are."""
+    found: list[bool] = []
+    left = SHADOW  # what was before is not known
+    for step in steps:
+        if step.moved:
+            left = SHADOW
+        elif step.counted is not usually or step.heard:
+            left = max(left, SHORT_SHADOW)
+        found.append(step.moved or step.heard or left > 0)
+        left -= step.counted is usually and not step.moved
+    return found
+
+
+def measure(name: str, device: str, seconds: float, order: random.Random) -> Loop:
     make, tells = LOOPS[name]
     loop = Loop(name, make(device), tells)
     with no_looks():
         loop.run(seconds, order)
-    assert loop.row is not None
-    return loop.row, loop.pairs
+    return loop
 
 
 def write(path: Path, measured: dict[str, Any]) -> None:
@@ -331,8 +378,8 @@ def write(path: Path, measured: dict[str, Any]) -> None:
         BEGIN,
         f"{command}, {measured['device']}, torch {measured['torch']}:",
         "",
-        "| loop | ms a step | pairs | on / off | 95 % interval | off / off | own | 1 in | calls |",
-        "|---|--:|--:|--:|---|---|--:|--:|--:|",
+        "| loop | ms a step | pairs | on / off | 95 % interval | off / off | usual | own | 1 in | calls |",
+        "|---|--:|--:|--:|---|---|--:|--:|--:|--:|",
         *(row.line() for row in rows),
         END,
     ]
@@ -362,9 +409,14 @@ def main() -> None:
     order = random.Random(1)
     with waiting_tensors() if options.cpu else contextlib.nullcontext():
         for name in options.only:
-            row, pairs = measure(name, "cpu" if options.cpu else "cuda", options.seconds, order)
-            print(row.text(), flush=True)
-            measured["loops"][name] = {"row": asdict(row), "pairs": [asdict(pair) for pair in pairs]}
+            loop = measure(name, "cpu" if options.cpu else "cuda", options.seconds, order)
+            assert loop.row is not None
+            print(loop.row.text(), flush=True)
+            measured["loops"][name] = {
+                "row": asdict(loop.row),
+                "pairs": [asdict(pair) for pair in loop.pairs],
+                "stretches": [asdict(stretch) for stretch in loop.stretches],
+            }
             if options.json:
                 options.json.write_text(json.dumps(measured))
             if options.write:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 DEAREST = 20.0
-"""A rare step that took longer than so many usual ones was another process."""
+"""A step that took longer than so many usual ones was another process."""
 
 RESAMPLES = 2000
 
@@ -22,25 +22,34 @@ def midmean(values: Sequence[float]) -> float:
 
 @dataclass(frozen=True)
 class Pair:
-    """A block of steps with what is measured, and one without. Lengths in seconds.
-
-    ``usual`` are steps that do what most do; ``rare`` ones do more, such as those drawn to be counted: they are few,
-    and their cost is a mean and no median.
-    """
+    """A block of steps with what is measured, of those that do what most do, and one without. Lengths in seconds."""
 
     off: tuple[float, ...]
     usual: tuple[float, ...]
-    rare: tuple[float, ...] = ()
 
     @property
     def ratio(self) -> float | None:
         """A usual step's length, as a multiple of one without."""
         return midmean(self.usual) / midmean(self.off) if self.usual else None
 
+
+@dataclass(frozen=True)
+class Stretch:
+    """Steps in a row with what is measured, of a loop that is not interrupted. Lengths in seconds.
+
+    ``rare`` ones do more than ``usual`` ones, such as those drawn to be counted: they are few, and their cost is a mean
+    and no median. What else makes a step longer meets both alike.
+    """
+
+    usual: tuple[float, ...]
+    rare: tuple[float, ...]
+
     @property
-    def rare_ratio(self) -> float:
-        """The lengths of the rare steps, all together, as a multiple of one without."""
-        return sum(min(length / midmean(self.off), DEAREST) for length in self.rare)
+    def sums(self) -> tuple[float, int, float, int]:
+        """The lengths of the rare steps, all together, and their number; the same of usual ones. In usual steps."""
+        length = midmean(self.usual)
+        rare, usual = (sum(min(one / length, DEAREST) for one in steps) for steps in (self.rare, self.usual))
+        return rare, len(self.rare), usual, len(self.usual)
 
 
 @dataclass(frozen=True)
@@ -52,28 +61,23 @@ class Estimate:
     high: float
 
 
-def estimate(pairs: Sequence[Pair], seed: int = 0) -> Estimate:
-    """Of all ``pairs``. Raises ``ValueError`` where none has a usual step."""
-    rows = [(pair.ratio, pair.rare_ratio, len(pair.rare), len(pair.usual) + len(pair.rare)) for pair in pairs]
-    whole = _ratio(rows)
-    if whole is None:
+def estimate(pairs: Sequence[Pair], stretches: Sequence[Stretch] = (), seed: int = 0) -> Estimate:
+    """Usual steps are compared by ``pairs``; what rare ones have more is told by ``stretches``. Raises ``ValueError``
+    where no pair has a usual step."""
+    ratios = [pair.ratio for pair in pairs if pair.ratio is not None]
+    if not ratios:
         raise ValueError("no pair has a usual step")
+    sums = [one.sums for one in stretches if one.usual]
     draw = random.Random(seed)
-    drawn = (_ratio(draw.choices(rows, k=len(rows))) for _ in range(RESAMPLES))
-    found = sorted(ratio for ratio in drawn if ratio is not None)
+    found = sorted(
+        midmean(draw.choices(ratios, k=len(ratios))) * (1 + _more(draw.choices(sums, k=len(sums))))
+        for _ in range(RESAMPLES)
+    )
+    whole = midmean(ratios) * (1 + _more(sums))
     return Estimate(whole, found[round(0.025 * len(found))], found[round(0.975 * len(found)) - 1])
 
 
-def _ratio(rows: Sequence[tuple[float | None, float, int, int]]) -> float | None:
-    ratios = [row[0] for row in rows if row[0] is not None]
-    if not ratios:
-        return None
-    usual = midmean(ratios)
-    longer = sum(row[1] for row in rows) - usual * sum(row[2] for row in rows)
-    return usual + longer / sum(row[3] for row in rows)
-
-
-def plain_ratio(pairs: Sequence[Pair]) -> float:
-    """The means of all steps, with whatever disturbed them."""
-    on = [length for pair in pairs for length in (*pair.usual, *pair.rare)]
-    return statistics.fmean(on) / statistics.fmean([length for pair in pairs for length in pair.off])
+def _more(sums: Sequence[tuple[float, int, float, int]]) -> float:
+    """What rare steps have more than usual ones, over all steps, in usual steps."""
+    rare, rares, usual, usuals = (sum(column) for column in zip(*sums, strict=True)) if sums else (0, 0, 0, 0)
+    return (rare - usual / usuals * rares) / (rares + usuals) if usuals else 0.0
