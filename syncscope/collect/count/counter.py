@@ -106,6 +106,8 @@ class Counter(Books):
             return
         self._settle()
         self._end_blocks()
+        if self._state.stepless:
+            self._state.end_visit()
         self._opened = False
         self._tracker.stop_watching()
         _open.discard(self)

@@ -6,7 +6,7 @@ import math
 from typing import Literal, NamedTuple
 
 from syncscope.collect.count.sampled import EVERY_STEP, ITSELF, Sampled
-from syncscope.collect.count.visits import Visited
+from syncscope.collect.count.visits import Visited, WaitsInVisits
 from syncscope.schema.counting import CountedWait, Direction
 
 MAX_PLACES = 5_000
@@ -67,7 +67,6 @@ class Place:
         "non_blocking",
         "now",
         "pageable",
-        "shortest_ns",
         "squares",
         "stack",
         "step",
@@ -75,6 +74,7 @@ class Place:
         "thread",
         "to_device",
         "unseen",
+        "visits",
         "weight",
         "weighted",
     )  # fmt: skip
@@ -104,9 +104,9 @@ class Place:
         self.lasting = self.lasting_steps = 0
         """Waits in steps that last, of which the parts told what was counted. They are not in ``count`` either."""
         self.unseen = 0.0
-        """Waits in what was missed of visits that were counted in part, if it was like the rest of them."""
-        self.shortest_ns = math.inf
-        """Of visits with waits, the length of the shortest one."""
+        """Waits in what was missed of long steps that were counted in part, if it was like the rest of them."""
+        self.visits: WaitsInVisits | None = None
+        """Those in visits that are over, where its phase has no steps. ``weighted`` tells them by the time of each."""
         self.long: dict[int, float] = {}
         """Waits in drawn steps that lasted much longer than others, beyond those that a step usually has, by how much
         longer that was, ..."""
@@ -129,6 +129,11 @@ class Place:
             self.squares += now * (now - 1) * self.weight
             self.alone += now * (self.weight == ITSELF)
         self.step, self.now, self.weight, self.last_cut = step, 1, weight, 0
+
+    def end_step(self) -> None:
+        """The step is over, though it is not told yet. What follows stands for itself."""
+        self.begin_step(self.step, ITSELF)
+        self.now = 0
 
     def cut_step(self) -> None:
         """The step under way is counted in part."""
@@ -179,12 +184,22 @@ class Place:
         """Waits in the step under way, which lasts, as far as other steps with waits have as many."""
         return min(self.now, math.ceil(self.count / self.steps)) if self.steps else 0
 
+    def add_event(self, step: int | None) -> None:
+        """A window saw a wait in ``step``; ``None``: of a phase without steps, whose visit that was may be over."""
+        if step is None:
+            self.count += 1
+        elif self.step == step:
+            self.now += 1
+        else:
+            self.begin_step(step)
+
     def end_visit(self, visited: Visited) -> None:
         """A visit to its phase, which has no steps, is over."""
         if now := self.now:
-            self.weighted += self._of_visit(visited.scale)
-            self.unseen += now * (visited.scale - 1)
-            self.shortest_ns = min(self.shortest_ns, visited.under_way_ns)
+            by_time = self._of_visit(visited.scale)
+            self.visits = self.visits or WaitsInVisits()
+            self.visits.end(visited, now, by_time)
+            self.weighted += by_time
             self.count, self.steps, self.now = self.count + now, self.steps + 1, 0
 
     def _of_visit(self, scale: float) -> float:
@@ -202,7 +217,7 @@ class Place:
         self.cut = self.cut_steps = self.last_cut = self.lasting = self.lasting_steps = 0
         self.count = self.steps = self.now = self.first_step = self.step = self.alone = 0
         self.weighted = self.squares = self.unseen = 0.0
-        self.shortest_ns = math.inf
+        self.visits = None
         self.bytes = self.blocked_ns = 0
 
     def add(self, other: Place) -> None:
@@ -213,7 +228,9 @@ class Place:
         self.weighted += other.weighted + now * other.weight
         self.squares += other.squares + now * (now - 1) * other.weight
         self.unseen += other.unseen
-        self.shortest_ns = min(self.shortest_ns, other.shortest_ns)
+        if other.visits is not None:
+            self.visits = self.visits or WaitsInVisits()
+            self.visits.add(other.visits)
         self.alone += other.alone + now * (other.weight == ITSELF)
         self.before += other.before
         self.cut += other.cut
@@ -279,9 +296,11 @@ class Place:
         now = self.usual_of_lasting if lasts else self.now
         lasting = self.lasting + self.now - now
         count, steps = self.count + now, self.steps + (now > 0)
-        estimate, variance = self._estimate(now, sampled)
-        if sampled.visited.seen:
-            estimate, variance = self._of_visits(estimate, now, sampled.visited)
+        if sampled.visited is None:
+            estimate, variance = self._estimate(now, sampled)
+        else:
+            estimate, variance = self._of_visits(now, sampled.visited)
+            steps = max(steps, min(count, 1))
         if sampled.all_steps and count == steps:  # once in each that had one
             estimate = min(estimate, float(sampled.all_steps + 1))
         if sampled.of_seen > 1:
@@ -307,17 +326,14 @@ class Place:
         seen = self.count + self.now + self.cut + self.lasting + self.long_count
         return _Told(seen, max(told.steps, min(seen, 1)), float(seen), 0.0, self.blocked_ns)
 
-    def _of_visits(self, estimate: float, now: int, visited: Visited) -> tuple[float, float]:
-        """Waits in all visits, and the variance of this number. ``estimate`` is of those that were counted, with
-        ``now`` ones in the visit that is under way as they are."""
-        steps, shortest_ns = self.steps + (now > 0), self.shortest_ns
-        if now:
-            estimate += self._of_visit(visited.scale) - now
-            shortest_ns = min(shortest_ns, visited.under_way_ns)
-        unseen = self.unseen + now * (visited.scale - 1)
-        # A visit that was missed may have had the place, where it was no shorter than each one that had it.
-        missed = min(visited.missed * steps / visited.seen, visited.missed_ns / max(shortest_ns, 1))
-        return _of_parts(estimate, 1 + missed / max(steps, 1), (unseen / 2) ** 2)
+    def _of_visits(self, now: int, visited: Visited) -> tuple[float, float]:
+        """Waits in all visits, ``now`` in the one that is under way, and the variance of this number."""
+        under_way = self._of_visit(visited.scale) if now else 0.0
+        in_windows, told, variance = self.count, 0.0, 0.0
+        if self.visits is not None:
+            in_windows -= self.visits.counted
+            told, variance = self.visits.told(visited)
+        return told + in_windows + under_way, variance + ((under_way - now) / 2) ** 2
 
     def _of_long(self, sampled: Sampled, variance: float) -> tuple[float, float]:
         """Waits in all steps that lasted much longer, and their variance besides ``variance``."""

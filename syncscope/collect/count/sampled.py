@@ -32,7 +32,7 @@ class Sampled(NamedTuple):
     """Steps that the counted ones stand for, without those that stand for themselves."""
     all_steps: int | None = None
     """Steps, counted or not, besides the one that is under way; ``None`` unknown."""
-    visited: Visited = Visited()
+    visited: Visited | None = None
     """Of a phase without steps."""
     of_cut: float = 1.0
     """Steps in which counting stopped were so many times as long as what was counted of them."""

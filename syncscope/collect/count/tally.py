@@ -321,10 +321,7 @@ class Tally:
             if place is None:
                 return
             place.thread = thread
-        if place.step == step:
-            place.now += 1
-        else:
-            place.begin_step(step)
+        place.add_event(None if state.stepless else step)
         place.blocked_ns += event.end_ns - event.start_ns
         place.may_wait |= event.name == "torch.ops"
         if event.expected is not None:
