@@ -64,6 +64,9 @@ PASSED = 0.2
 """What following costs in a step that is not looked at closely, as a share of one that is: 1 to 1.5 µs of 10 to 13 were
 measured out of cold caches on a server's processor, and about twice that where several modules are called in a step."""
 
+MOST_OWNERS = 8
+"""Modules that are remembered to have ended steps."""
+
 FAR = 3
 
 RESERVOIR = 512
@@ -205,6 +208,8 @@ class Phase:
     """No other phase has a loop in the same function: the rest of the function is part of the phase."""
     owner: weakref.ref[Any] | None = None
     """The optimiser or module whose call is the boundary."""
+    owners: list[tuple[weakref.ref[Any], StepPlace | None]] = field(default_factory=list)
+    """The latest ones, and where each was called."""
     seen: dict[CountedSource, dict[tuple[int, StepPlace | None], int]] = field(default_factory=dict)
     """How often each optimiser and module was seen, by id; where one is chosen, since that was."""
     training_calls: int = 0
@@ -242,6 +247,17 @@ class Phase:
     def owner_lives(self) -> bool:
         """Whether the optimiser or module whose calls end steps may come again."""
         return self.owner is not None and self.owner() is not None
+
+    def remember_owner(self) -> None:
+        """Another one is chosen."""
+        if self.owner is not None:
+            now = self.owner()
+            kept = [(owner, place) for owner, place in self.owners if owner() is not None and owner() is not now]
+            self.owners = [*kept[1 - MOST_OWNERS :], (self.owner, self.owner_at)]
+
+    def was_owned_by(self, caller: Any, place: StepPlace | None) -> bool:
+        """Whether calls of ``caller`` at ``place`` were the boundary before."""
+        return any(owner() is caller and where == place for owner, where in self.owners)
 
     def saw_more(self, optimizer: Any, steps: int) -> None:
         """So many ``steps`` of an optimizer that is not the chosen one passed untold: they count if it is chosen."""
@@ -299,6 +315,7 @@ class Phase:
         """Begin to count its steps again."""
         self.source = "none"
         self.owner = None
+        self.owners.clear()
         self.seen.clear()
         self.steps = self.step_ns = self.training_calls = self.since_owner = self.calls_in_turns = self.spoken = 0
         self.timed = self.captured = self.silent = False

@@ -40,7 +40,7 @@ class StepSources(PhasePlacing):
 
     def _is_boundary(self, phase: Phase, source: CountedSource, caller: Any, place: StepPlace | None = None) -> bool:
         """Whether steps of ``phase`` end with those of ``caller``: the first that came twice, until it is gone, or
-        another comes twice without it since the loop began again."""
+        another comes twice without it since the loop began again, or once where it has ended steps before."""
         chosen = phase.source == source
         owner = phase.owner() if chosen and phase.owner is not None else None
         if owner is not caller:
@@ -49,7 +49,9 @@ class StepSources(PhasePlacing):
                 self._owner_came(phase)
             phase.since_owner += 1
             again = phase.times != phase.owned or (source == "optimizer" and phase.since_owner >= TAKEOVER)
-            if not self._seen_before(phase, source, caller, place) or (owner is not None and not again):
+            if again and chosen and source == "module" and phase.was_owned_by(caller, place):
+                pass  # a copy of the model, say, that is evaluated in turn with it
+            elif not self._seen_before(phase, source, caller, place) or (owner is not None and not again):
                 return False
             self._choose(phase, source, caller, place)
         elif place != phase.owner_at and not self._takes_turn(phase, place):
@@ -108,6 +110,7 @@ class StepSources(PhasePlacing):
             phase.owner = weakref.ref(owner) if owner is not None else None
         except TypeError:
             phase.owner = None
+        phase.remember_owner()
 
     def _calls_seldom(self, phase: Phase) -> bool:
         """Whether a module is called in fewer than half of the turns of its loop: they stay its steps."""

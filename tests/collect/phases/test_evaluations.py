@@ -16,6 +16,16 @@ from tests.collect.phases.following import X, learn, loader, model, sgd  # noqa:
 ZEROS = torch.zeros(3, 1)
 
 
+def batches(loader: Any) -> Iterator[Any]:
+    """Those of ``loader``, read one ahead."""
+    before = None
+    for x in loader:
+        if before is not None:
+            yield before
+        before = x
+    yield before
+
+
 def test_training_and_validation_by_one_loop_over_numbers_are_two_phases(run: Any) -> None:
     """Nothing but ``eval()`` tells that the loop has begun again, in the same frame."""
     net, criterion = model(), torch.nn.MSELoss()
@@ -481,3 +491,44 @@ def test_evaluations_of_one_batch_of_new_networks_have_steps(run: Any) -> None:
     for _ in range(6):
         evaluate(net, 1)
     assert run.steps == {"evaluate": 10}
+
+
+def test_two_models_that_are_evaluated_in_turn_have_each_batch_as_a_step(run: Any) -> None:
+    """A model and the mean of its weights. Both are known once the second one has been called twice."""
+    net, mean, criterion = model(), model().eval(), torch.nn.MSELoss()
+    optimizer = sgd(net)
+    steps = []
+
+    def evaluate(one: Any) -> None:
+        for x in batches(loader(5)):
+            with torch.no_grad():
+                criterion(one(x), ZEROS)
+            run.here()
+            steps.append(run.phase("evaluate").steps)
+
+    for _ in range(4):
+        net.train()
+        for x in batches(loader(6)):
+            learn(net, optimizer, x)
+        net.eval()
+        evaluate(net)
+        evaluate(mean)
+    assert run.steps == {"train": 24, "evaluate": 40}
+    assert steps[10:] == list(range(11, 41))
+
+
+def test_a_module_that_ended_steps_before_is_no_step_behind_the_one_that_does_now(run: Any) -> None:
+    """Pictures are first asked for by one network, then by another, then by both: a batch is a step each time."""
+    first, second = model().eval(), model().eval()
+
+    def ask(one: Any, other: Any = None) -> None:
+        for _ in range(4):
+            with torch.no_grad():
+                one(X)
+                if other is not None:
+                    other(X)
+
+    for networks in ((first,), (second,), (first, second), (second, first), (first,)):
+        ask(*networks)
+        run.here()  # the results are read
+    assert run.steps == {"evaluate": 20}
