@@ -62,7 +62,7 @@ class Books(Counted):
         steps = state.phase.steps - state.since
         if steps <= 0:
             return
-        counted = steps if state.counts else 0
+        counted = state.counted_of(steps)
         state.end_steps(counted, steps - counted)
         self._bins.add(self._mark, state.phase.number, steps=steps, counted=counted)
 

@@ -124,7 +124,7 @@ class Choice:
     def counts_rest(self, state: PhaseTally, now_ns: int, paused: bool) -> bool:
         """The program is back in the midst of a step, after an evaluation, say. Returns whether the rest of it is to be
         counted by itself: what is done with the results comes once an evaluation, and in no step that is left out."""
-        sampling, often = state.sampling, state.comes_back()
+        sampling, often = state.sampling, state.rests.come_back(state.phase.steps)
         if state.told_at_begin and not state.phase.steps:
             return False  # it begins
         if sampling.counts_last:
@@ -132,7 +132,7 @@ class Choice:
         if often and (sampling.one_in > 1 or not paused or state.told_at_begin):
             return False  # steps like it are drawn, or all are counted, or it begins a step
         left = sampling.left - (state.phase.steps - state.since)
-        return left > 0 and self._spending.affords(state, 1, state.since_rest_ns(now_ns), REST)
+        return left > 0 and self._spending.affords(state, 1, state.rests.since_ns(state.phase.steps, now_ns), REST)
 
 
 def _leaves_out(state: PhaseTally, paused: bool) -> bool:

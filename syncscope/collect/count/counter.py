@@ -151,7 +151,7 @@ class Counter(Books):
             self._choice.leave(left, after.number, self._mark, self._paused, self._ending)
         self._tail = self._ending
         self._state = self.tally.of(after)
-        self._state.entered_at = after.steps
+        self._state.enter()
         if self._suspended:
             self._window_events.enter(after.number)
         rest = False
@@ -220,7 +220,12 @@ class Counter(Books):
             state.sampling.end_last(0.0)
             state.choose_weight()
         self._state = self.tally.of(self._tracker.current)
+        recorded = self._window_events.recorded
+        if recorded is not None and recorded is not self._state:
+            recorded.end_window()
         self._apply(self._state)
+        if recorded is self._state:
+            self._watch_end()
 
     def tick(self) -> None:
         """Go on where counting had to stop because it cost too much, also in a step without an end, and count the rest
@@ -296,7 +301,7 @@ class Counter(Books):
         state.begin_block()
         sampling.count_last(left)
         state.stand_for_itself()
-        state.begin_rest(self._mark)
+        state.rests.begin(state.phase.steps, self._mark)
         return True
 
     def _watch_end(self) -> None:

@@ -7,6 +7,7 @@ import math
 from syncscope.collect.count.parts import CutParts, Parts, without_cost
 from syncscope.collect.count.phase import Phase
 from syncscope.collect.count.places import Key, Place
+from syncscope.collect.count.rests import Rests
 from syncscope.collect.count.sampled import ITSELF, Sampled
 from syncscope.collect.count.sampling import Draw, Sampling
 from syncscope.collect.count.stays import FEWEST, Stays
@@ -69,14 +70,11 @@ class PhaseTally(Weights):
         """Of steps that last so long that they are counted by themselves, whenever that can be afforded."""
         self.lasting_step: int | None = None
         """Such a step, while it is under way."""
-        self._back_at = self._visited_at = -FEWEST
-        """The step in the midst of which the program last came back, or left for another phase."""
-        self._rest_of = -1
-        """The latest step whose rest was counted by itself, ..."""
-        self._rest_ns = self._rest_before_ns = 0
-        """... and when that began, and for the step before it."""
+        self.rests = Rests()
+        self._visited_at = -FEWEST
+        """The step in the midst of which the program last left for another phase."""
         self.cut = False
-        """Counting stopped in the middle of a step, because it came to cost too much."""
+        """Counting stopped in the middle of a step."""
 
     @property
     def rare(self) -> bool:
@@ -119,23 +117,6 @@ class PhaseTally(Weights):
             if place.step == steps:
                 place.set_apart(where, self.counted_steps)
 
-    def comes_back(self) -> bool:
-        """The program is back in the midst of a step. Returns whether it comes back in so many steps that such a step
-        is like the others."""
-        steps, before = self.phase.steps, self._back_at
-        self._back_at = steps
-        return 0 < steps - before < FEWEST
-
-    def since_rest_ns(self, now_ns: int) -> int:
-        """How long before ``now_ns`` the rest of a step was counted by itself, other than of the one under way."""
-        return now_ns - (self._rest_before_ns if self._rest_of == self.phase.steps else self._rest_ns)
-
-    def begin_rest(self, now_ns: int) -> None:
-        """The rest of the step that is under way is counted by itself, perhaps not for the first time."""
-        if self._rest_of != self.phase.steps:
-            self._rest_of, self._rest_before_ns = self.phase.steps, self._rest_ns
-        self._rest_ns = now_ns
-
     def begin(self) -> None:
         """Counting begins with the step that the phase is in."""
         self.first = self.since = self.phase.steps
@@ -144,6 +125,8 @@ class PhaseTally(Weights):
         count as that one's."""
         self._before_ns = 0
         """How long the phase took before the first of them was told."""
+        self._in_window = False
+        """A window recorded all of the step that nobody has told the end of: the program left the phase in it."""
         self.begin_block()
 
     def begin_again(self) -> None:
@@ -155,8 +138,8 @@ class PhaseTally(Weights):
         self._cut_parts, self._lasting_parts, self.lasting_step = CutParts(), Parts(), None
         self.forget_weights()
         self.stays.begin_again(self.phase.steps)
-        self._back_at = self._visited_at = -FEWEST
-        self._rest_of = -1
+        self.rests.begin_again()
+        self._visited_at = -FEWEST
         self.begin()
         for place in self.places:
             place.begin_again()
@@ -168,7 +151,7 @@ class PhaseTally(Weights):
         here = max(self.phase.steps - self.since, 0)
         told = self.told(
             self.phase.steps - self.first, here * counting, here * (not counting), self.lacking,
-            int(self.told_at_begin and self.counts),
+            int(self.told_at_begin and self.counts and not self._in_window),
         )  # fmt: skip
         lasting_ns = self._without_cost() if self.lasting_step is not None else (0.0, 0.0)
         return told._replace(
@@ -187,16 +170,14 @@ class PhaseTally(Weights):
         missed: they are like the ones that were seen. So many are ``here`` since the last block, and counted."""
         alone = self._alone + here * (self._step_weight == ITSELF)
         seen = self.parts + alone + (self.lasting_step is not None and not here)
-        if not self.told_at_begin or not seen or self.counted_steps + here > alone:
-            return 1.0
-        return max((self.phase.steps - self.first) / seen, 1.0)
+        unlike = self.told_at_begin and seen and self.counted_steps + here <= alone
+        return max((self.phase.steps - self.first) / seen, 1.0) if unlike else 1.0
 
     @property
     def of_time(self) -> float:
-        """How many times as long as it was counted the program was in the phase. 1 where hardly anything was missed."""
+        """How many times as long as it was counted the phase took. 1 where hardly anything was missed."""
         time_ns, counted_ns = without_cost(self.time_ns, self.counted_ns, self.cost_ns)
-        share = time_ns / counted_ns if counted_ns else 1.0
-        return share if share > HARDLY else 1.0
+        return time_ns / counted_ns if counted_ns and time_ns > HARDLY * counted_ns else 1.0
 
     def _without_cost(self) -> tuple[float, float]:
         """The time of the block, and the part of it that was counted, had that cost nothing."""
@@ -204,11 +185,21 @@ class PhaseTally(Weights):
 
     @property
     def counts(self) -> bool:
-        """Whether the steps since the last one that ended are counted: of what was spent in them, hardly anything was
-        missed."""
-        if self.tail is not None:
-            return self.tail
-        return self.sampling.on and self.heard_ns > 0 and MISSED * self.missed_ns <= self.heard_ns
+        """Whether the steps since the last one that ended are counted: hardly anything of them was missed."""
+        return self.counted_of(1) > 0
+
+    def counted_of(self, steps: int) -> int:
+        """How many of the ``steps`` that are over were counted. Where the loop was over in the first of them, others
+        are of its next time, and told late."""
+        hears = self.sampling.on and self.heard_ns > 0 and MISSED * self.missed_ns <= self.heard_ns
+        first = True if self._in_window else self.tail
+        return steps * hears if first is None else first + (steps - 1) * hears
+
+    def _alone_of(self, counted: int, steps: int) -> int:
+        """How many of these ``counted`` ones stand for themselves."""
+        if self.tail is None or self._in_window:
+            return counted * self._in_window
+        return max(counted - self.tail, 0) * (steps > 1)
 
     @property
     def told_at_begin(self) -> bool:
@@ -239,10 +230,14 @@ class PhaseTally(Weights):
 
     def stand_for_itself(self) -> None:
         """A step begins, or the rest of one, that stands for no other one. Nor does what was counted of it so far."""
+        self._set_apart()
+        self.weigh_itself()
+
+    def _set_apart(self) -> None:
+        """What was counted of the step that is under way stands for itself."""
         for place in self.places:
             if place.step == self.phase.steps:
                 place.weight = ITSELF
-        self.weigh_itself()
 
     def begin_lasting(self, step: int, ns: int) -> None:
         """``step`` is under way since ``ns`` ago or up to twice as long. It is unlike the others, and counted by itself
@@ -290,6 +285,22 @@ class PhaseTally(Weights):
                 place.end_long(where, self.counted_steps, scale)
         self._unusual.stands_out = True
         self.weigh_itself()
+
+    def end_window(self) -> None:
+        """A window of its steps is over, because the program left the phase."""
+        self._in_window = self.told_at_begin and self.since == self.phase.steps > self.first
+        if self._in_window:
+            self._set_apart()
+
+    def enter(self) -> None:
+        """The program enters the phase. Where its loop was over, the step that was under way is, too. Nobody tells that
+        before a call of the next time, which may be the second one: the first one's waits stand for themselves."""
+        self.entered_at = self.phase.steps
+        if self.told_at_begin and (self._in_window or self.tail is not None):
+            self.weight = ITSELF
+            for place in self.places:
+                if place.step == self.phase.steps and place.now and not place.last_cut:
+                    place.end_step()
 
     def cut_step(self) -> None:
         """Counting stops in the middle of a step. It is not among those that were counted, unless none is whole."""
@@ -345,6 +356,8 @@ class PhaseTally(Weights):
         if self.first_cost_ns < 0:
             self.first_cost_ns = self.cost_ns
         steps = counted + left_out
+        counted = max(counted, int(self._in_window and steps > 0))
+        left_out, alone = steps - counted, self._alone_of(counted, steps)
         if self.since == self.first:
             self._at_first = counted
             self._before_ns = self.block_ns
@@ -359,9 +372,10 @@ class PhaseTally(Weights):
         self._unusual.stands_out = False
         if unlike and not counted:  # it is told by what was counted of it
             counted, left_out = 1, steps - 1
-        self.weigh(counted, left_out)
+        self.weigh(counted - alone, left_out, alone)
         if not steps:
             return
+        self._in_window = False
         self._set_weight(self._step_weight)
         self.heard_ns = self.missed_ns = 0
         self._cut_parts.end(steps, self.block_ns)

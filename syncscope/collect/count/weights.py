@@ -85,9 +85,10 @@ class Weights:
         self.skipped, self._owed = self.skipped + self._owed, 0.0
         self._set_weight(ITSELF)
 
-    def weigh(self, counted: int, left_out: int) -> None:
-        """Steps are over, of which some were counted."""
-        self.counted_steps += counted
+    def weigh(self, counted: int, left_out: int, alone: int = 0) -> None:
+        """Steps are over, of which some were counted, and others, too, that stand for themselves ``alone``."""
+        self.counted_steps += counted + alone
+        self._alone += alone
         self.skipped += left_out
         self._gap += left_out
         if self._step_weight == ITSELF:

@@ -26,11 +26,14 @@ class WindowEvents:
         """When, by ``time.time_ns``, the program entered which phase since ``begin``."""
         self._phases: set[int] = set()
         """The numbers of all of them."""
+        self.recorded: PhaseTally | None = None
+        """The phase whose steps the window recorded."""
 
     def begin(self, phase: int) -> None:
         """A window begins in the phase with this number."""
         self._entered = [(time.time_ns(), phase)]
         self._phases = {phase}
+        self.recorded = None
 
     def enter(self, phase: int) -> None:
         """The program enters the phase with this number."""
@@ -46,6 +49,7 @@ class WindowEvents:
         """Add the events of a window that has just recorded steps of the phase of ``state``. Those of phases inside of
         them, such as an evaluation between two epochs, are not the steps' own; those of phases without steps, such as a
         checkpoint, are added to these."""
+        self.recorded = state
         phase, steps = state.phase, len(boundaries_ns) - 1
         names = self._threads.names()
         first = max(phase.steps - steps, 0)
