@@ -96,7 +96,9 @@ class Weights:
         elif counted:
             self._end_gap(counted)
             beside = counted * (self._step_weight - 1)
-            self._owed = max(self._owed - beside, 0.0)
+            self._owed -= beside
+            if self._owed < 0:  # more steps came than the block was to have
+                self.skipped, self._owed = self.skipped + self._owed, 0.0
             self._beside += beside
             self._spread += beside * self._step_weight
 

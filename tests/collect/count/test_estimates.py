@@ -214,6 +214,20 @@ def test_a_step_stands_for_the_mean_of_the_gaps_rather_than_for_its_own() -> Non
     assert statistics.stdev(found) < 0.5 * statistics.stdev(gaps)
 
 
+def test_steps_that_are_told_together_with_the_drawn_one_stand_for_no_more_than_there_were() -> None:
+    """A step was to be counted, and two are told at once: both have its weight, and later ones as much less."""
+    weights = Weights()
+    weights.weigh(0, 60)
+    weights.begin_weight(1, 10.0)
+    weight = weights.weight
+    assert weight > 20
+    weights.weigh(2, 0)
+    weights.weigh(0, 20)
+    weights.begin_weight(1, 10.0)
+    told = weights.told(62 + 20, 0, 0)
+    assert told.share * (2 + told.beside * 2 * (weight - 1)) == pytest.approx(62 + 20)
+
+
 def test_gaps_longer_than_those_that_were_to_be_drawn_are_made_up_for() -> None:
     """Drawn steps wait until they can be afforded."""
     found = weights_after([60] * 300, 20.0)
