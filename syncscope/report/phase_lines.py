@@ -38,7 +38,7 @@ def describe_lines(run: Run) -> list[str]:
         if phase.share < LEAST_PHASE:
             continue
         uneven = _describe_uneven(phase)
-        lines = [] if phase.recorded and uneven is None else _name_lines(phase)
+        lines = [] if phase.recorded and uneven is None else name_lines(phase)
         named = [f"{percent(one.share, 1.0)} {_describe_line(one, phase)}" for one in lines]
         facts = [*([uneven] if uneven else []), *([", ".join(named)] if named else [])]
         if facts:
@@ -46,7 +46,7 @@ def describe_lines(run: Run) -> list[str]:
     return said
 
 
-def _name_lines(phase: Phase) -> list[PhaseLine]:
+def name_lines(phase: Phase) -> list[PhaseLine]:
     """The lines with most of a phase's time, as far as enough looks tell."""
     known = [one for one in phase.lines if one.share >= LEAST_OF_PHASE][:MOST_LINES]
     return known if phase.looks >= FEWEST_LOOKS else []
@@ -57,9 +57,14 @@ def _describe_line(line: PhaseLine, phase: Phase) -> str:
     place, site = f"{line.site.file}:{line.site.line}", line.site
     if not site.expression:
         return f"at {place}" if site.function == MODULE else f"in {site.function} ({place})"
-    between = phase.kind == "epoch end" and loops_over_loader(site.expression)
-    anew = ANEW if between or begins_loader(site.expression) else ""
+    anew = ANEW if begins_loader_anew(site, phase) else ""
     return f"at {place} ({shorten(site.expression, MOST_SIGNS)}){anew}"
+
+
+def begins_loader_anew(site: Site, phase: Phase) -> bool:
+    """Whether a loader begins anew at a line at which a phase was found."""
+    between = phase.kind == "epoch end" and loops_over_loader(site.expression)
+    return between or begins_loader(site.expression)
 
 
 def tell_steps_of_run(phase: Phase | None, step_ms: float, told: Site | None = None) -> str | None:
@@ -75,7 +80,7 @@ def tell_steps_of_run(phase: Phase | None, step_ms: float, told: Site | None = N
     if (typical if _describe_uneven(phase) else min(typical, median)) < UNEVEN_MEAN * step_ms:
         return None
     longer = f"over the run a step takes {milliseconds(phase.step_ms.typical)}"
-    line = next(iter(_name_lines(phase)), None)
+    line = next(iter(name_lines(phase)), None)
     if line is None or makes_step(line.site.expression):  # which takes most of any step, and says nothing of a long one
         return longer
     if told is not None and (told.file, told.line) == (line.site.file, line.site.line):
