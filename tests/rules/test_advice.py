@@ -10,6 +10,7 @@ import pytest
 from syncscope import advice
 from syncscope.advice import Advice
 from syncscope.analysis.analyze import analyze
+from syncscope.report.first_change import shorten_fix
 from syncscope.rules import BY_CODE, RULES, Rule
 from syncscope.rules.copy_not_overlapped import CopyNotOverlapped
 from syncscope.timeline.copy_overlap import REQUIREMENTS
@@ -232,10 +233,16 @@ def test_shapes_from_values(ops: tuple[str, ...], part: str):
 @pytest.mark.parametrize(
     "ops", [("aten::index", "aten::nonzero"), ("IndexBackward0", "aten::_index_put_impl_", "aten::nonzero")]
 )
-def test_a_mask_that_stays_the_same_is_to_be_found_once(ops: tuple[str, ...]):
+def test_the_places_of_a_mask_are_to_be_found_once_for_all_that_it_picks_from(ops: tuple[str, ...]):
     fix = findings(chain(*ops), "SYN103")[0].fix
     assert "torch.where(mask, x, 0)" in fix
-    assert "rows = mask.nonzero(as_tuple=True)" in fix
+    assert "once for all tensors that" in fix and "places = mask.nonzero(as_tuple=True)" in fix
+
+
+def test_the_first_to_do_about_the_gradient_of_a_mask_keeps_what_the_program_computes():
+    """To compute with all values instead of few may cost more than the wait."""
+    fix = findings(chain("IndexBackward0", "aten::_index_put_impl_", "aten::nonzero"), "SYN103")[0].fix
+    assert "x[places]" in shorten_fix(fix) and "torch.where" not in shorten_fix(fix)
 
 
 def test_a_gradient_that_looks_for_zeros_names_the_op_of_the_forward_pass():
