@@ -279,6 +279,15 @@ def test_an_index_of_the_host_that_is_copied_often_is_to_be_moved_once():
     assert "Keep the index" in found.fix
 
 
+@pytest.mark.parametrize(
+    ("expression", "fixed"),
+    [("x[0]", True), ("x[:2, -1]", True), ("x[None, ...]", True), ("x[i]", False), ("x[[0, 1]]", False),
+     ('batch["x"]', False), ("f(x[0])", False), (None, False)],
+)  # fmt: skip
+def test_a_part_is_fixed_where_nothing_but_numbers_tells_it(expression: str | None, fixed: bool):
+    assert advice.takes_fixed_part(expression) is fixed
+
+
 def test_what_goes_back_to_the_device_is_best_kept_there():
     builder = TraceBuilder().recording(0, 300)
     waiting(builder, 10, "aten::to", "aten::copy_", copy="DtoH", memory="pageable", size=1024)
@@ -333,7 +342,9 @@ def test_a_tensor_made_on_the_host_is_made_on_the_device_once_or_from_pinned_mem
     [
         ("torch.randn(4, 1024).to(device)", "Make it on the device, which needs no copy"),
         ("torch.FloatTensor([0.5]).to(x.device)", "Its values stand in the code and never change: make it once"),
-        ("cache[rows]", "Keep the index (and a value) on the device"),
+        ("cache[rows]", "Keep the index on the device"),
+        ("self.position[0]", "What is written there is on the host"),
+        ("rows[:2, -1]", "What is written there is on the host"),
     ],
 )
 def test_a_new_tensor_that_is_moved_and_an_index_of_the_host_are_told_by_the_expression(expression: str, part: str):
