@@ -19,7 +19,7 @@ from syncscope.rules.base.sampled_places import find_sampled_lines, name_sampled
 from syncscope.rules.comm_not_overlapped import CommNotOverlapped
 from syncscope.rules.launch_bound import ONCE, LaunchBound
 from syncscope.schema.findings import Finding, IdleCause, Severity
-from syncscope.schema.idle import BESIDE_THE_HOST, LAUNCHES, is_summed_up, main_cause, main_of
+from syncscope.schema.idle import BESIDE_THE_HOST, LAUNCHES, begin_beside, is_summed_up, main_cause, main_of
 from syncscope.schema.numbers import milliseconds, percent
 from syncscope.timeline import Timeline
 from syncscope.timeline.bubbles import SLOW_PACE
@@ -212,7 +212,7 @@ class DeviceStarved(RankRule):
         of_host = name_host_work(timeline) if cause.cause == "host work" else []
         fix = self.advise(*name_circumstances(timeline), *of_host, *cause.cause.split())
         where = f" ({cause.site.file}:{cause.site.line})" if cause.site is not None and cause.site.line else ""
-        return f" Apart from that, there is {cause.cause}{where}. {_with_lines(fix, timeline, cause.cause)}"
+        return f"{begin_beside(cause.cause)}{where}. {_with_lines(fix, timeline, cause.cause)}"
 
 
 def _of_host_beside(named: tuple[IdleCause, ...], idle_ms: float) -> IdleCause | None:

@@ -50,3 +50,13 @@ def is_summed_up(finding: Finding) -> bool:
     """Whether a finding about idle time only sums up what others are about, and what nothing on the host changes."""
     covered_ms = sum(cause.ms_per_step for cause in finding.causes if cause.covered_by)
     return own_cause(finding) is None and covered_ms >= 0.5 * (finding.idle_ms_per_step or 0.0)
+
+
+def begin_beside(cause: str) -> str:
+    """How the part of a fix begins that is for another cause than the rest of it."""
+    return f" Apart from that, there is {cause}"
+
+
+def without_beside(fix: str, cause: str) -> str:
+    """A fix without what it says of this cause beside its own."""
+    return fix.partition(begin_beside(cause))[0]
