@@ -35,9 +35,10 @@ from syncscope.report.runs import (
     is_counted_only,
     main_phase,
 )
-from syncscope.report.trace_phrases import label_by_number, label_cause, was_shared
+from syncscope.report.trace_phrases import label_by_number, was_shared
 from syncscope.report.worth_phrases import LOW, find_step_ms, lacks_warm_up, outlasts_recorded
 from syncscope.schema.findings import COMPILED, RACES, Finding
+from syncscope.schema.idle import label_cause
 from syncscope.schema.report import Report, TraceInfo
 from syncscope.schema.run import Run
 from syncscope.schema.verdict import Verdict

@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from syncscope.advice import Advice, choose
 from syncscope.report.finding_phrases import format_location
 from syncscope.report.impact import find_told_cause, measure_gain
-from syncscope.report.trace_phrases import label_cause, was_shared
+from syncscope.report.trace_phrases import was_shared
 from syncscope.report.worth_phrases import LOW
 from syncscope.schema.findings import RACES, Finding, IdleCause, gain, is_exposed
-from syncscope.schema.idle import main_cause, without_beside
+from syncscope.schema.idle import label_cause, main_cause, without_beside
 from syncscope.schema.order import weigh
 from syncscope.schema.report import TraceInfo
 

@@ -18,7 +18,7 @@ from syncscope.schema.run import PhaseLine, Run
 
 LEAST = 0.25
 """Share of the run from which on it is what to begin with."""
-FIX = "keep its workers (persistent_workers=True), or one iterator for all epochs"
+FIX = "Keep its workers (persistent_workers=True), or one iterator for all epochs"
 
 
 def find_new_loader(best: Finding | None, traces: Sequence[TraceInfo], trace: int) -> tuple[Change, str] | None:

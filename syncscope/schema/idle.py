@@ -18,6 +18,9 @@ LAUNCHES = "launching"
 """The cause that a profiler makes longer, with each op and call that it records. Where no finding is about it, the
 launches may well keep pace without a profiler."""
 
+QUEUED = "queued on device"
+"""The cause that is work which the device holds back."""
+
 AS_LONG_ALONE = frozenset({"data loading", "host idle", "host collective"})
 """Causes that take about as long without a profiler."""
 
@@ -60,3 +63,11 @@ def begin_beside(cause: str) -> str:
 def without_beside(fix: str, cause: str) -> str:
     """A fix without what it says of this cause beside its own."""
     return fix.partition(begin_beside(cause))[0]
+
+
+def label_cause(cause: str, shared: bool = False) -> str:
+    """A cause as words: identifiers come with underscores or hyphens. A device that is idle though work is queued for
+    it holds that back. ``shared`` is whether other processes used the device too."""
+    if cause == QUEUED:
+        return "queued behind another process" if shared else "queued but held back"
+    return cause.replace("_", " ")

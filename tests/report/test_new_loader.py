@@ -34,12 +34,12 @@ def test_it_comes_before_what_saves_far_less_of_the_run() -> None:
     said = lines(saving(2.0))
     assert said["step"].endswith("; 32 % of the run is between epochs, where a loader begins anew")
     assert "with the first change" not in said["step"] and "with one change" not in said["step"]
-    fix = "keep its workers (persistent_workers=True), or one iterator for all epochs"
+    fix = "Keep its workers (persistent_workers=True), or one iterator for all epochs"
     assert said["first"] == f"train.py:12  for x, y in train_loader: {fix}"
 
 
 def test_it_comes_first_where_nothing_else_is_known_to_help() -> None:
-    assert lines()["first"].startswith("train.py:12  for x, y in train_loader: keep its workers")
+    assert lines()["first"].startswith("train.py:12  for x, y in train_loader: Keep its workers")
 
 
 @pytest.mark.parametrize(

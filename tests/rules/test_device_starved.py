@@ -318,7 +318,7 @@ def test_the_spaces_between_queued_kernels_are_no_wait_of_a_stream():
     for number in range(100):
         builder.launch("k", call=(number, 1), runs=(101 + 5 * number, 4))
     (found,) = findings(builder, "OVL303")
-    assert "queued on device" in found.message
+    assert "queued but held back" in found.message
     assert "fewer and larger" in found.fix
 
 
@@ -364,7 +364,7 @@ def test_a_row_that_begins_late_with_nothing_before_it_may_wait_for_another_proc
     for number in range(10):
         builder.launch("k", call=(10 * number, 5), runs=(20 + 300 * number, 9))
     (found,) = findings(builder, "OVL303")
-    assert "queued on device" in found.message
+    assert "queued but held back" in found.message
     assert "as when another process has the device" in found.fix
 
 
