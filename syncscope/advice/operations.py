@@ -89,8 +89,26 @@ PYTORCH_CODE: Section = (
         "It looks at values on the host by design; AdamW with fused=True looks at none.",
         by_design=True,
     ),
+    Advice(
+        "torch/_tensor.py __format__",
+        "Print it every so many steps only, and bring all values of a line to the host at once "
+        "(torch.stack(values).tolist()): each that is formatted is a wait of its own.",
+        before='print(f"{loss:.3f} {accuracy:.2f}")',
+        after="""
+        if step % 100 == 0:
+            loss, accuracy = torch.stack([loss, accuracy]).tolist()   # one wait for both
+            print(f"{loss:.3f} {accuracy:.2f}")
+        """,
+    ),
+    Advice(
+        "torchmetrics/aggregation.py _cast_and_nan_check_input",
+        "Pass nan_strategy='disable' to a metric that is given no weights (torchmetrics 1.7 and later): it looks for "
+        "NaN in each value and reads the answer back, twice an update.",
+        before="mean = MeanMetric()",
+        after="mean = MeanMetric(nan_strategy='disable')",
+    ),
 )
-"""Python code of PyTorch that reads a value, by file and function."""
+"""Python code of PyTorch, and of libraries that many use with it, that reads a value, by file and function."""
 
 PLACES = (
     "Where what it picks is needed as it is, find its places once for all tensors that it picks from (places = "

@@ -139,6 +139,11 @@ def test_a_call_that_nobody_knows_has_no_advice():
     assert advice.for_call("train") is None
 
 
+METRIC = (
+    "<site-packages>/torchmetrics/aggregation.py", 93, "BaseAggregator._cast_and_nan_check_input", "nans.any()"
+)  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("frame", "part"),
     [
@@ -148,6 +153,8 @@ def test_a_call_that_nobody_knows_has_no_advice():
         (torch_frame("distributions/distribution.py", "Distribution.__init__", "x"), "validate_args=False"),
         (torch_frame("optim/optimizer.py", "_get_value", "x.item()"), "capturable=True"),
         (torch_frame("optim/lbfgs.py", "LBFGS.step", "float(loss)"), "by design"),
+        (torch_frame("_tensor.py", "Tensor.__format__", "self.item()"), "torch.stack(values).tolist()"),
+        (METRIC, "nan_strategy='disable'"),
     ],
 )
 def test_a_read_in_pytorchs_own_python_is_known_by_its_file_and_function(frame: FrameSpec, part: str):
