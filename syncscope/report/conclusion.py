@@ -20,6 +20,7 @@ from syncscope.report.first_change import (
     describe_change,
     describe_gain,
     describe_place,
+    is_hidden,
 )
 from syncscope.report.first_finding import choose_first, find_first
 from syncscope.report.impact import Gain, measure_all, measure_gain
@@ -47,6 +48,9 @@ MOST_CAUSES = 3
 """Causes of idle time that are named; the report has all."""
 LEAST_SHARE = 0.01
 """Of the step: causes of idle time that take less are not named."""
+
+BESIDE = " while others use the device"
+"""What follows the bound of launches whose cost another process on the device hides."""
 
 UNLIKE = 1.5
 """A step that takes so many times as long as those of the run, or they as it, is told beside theirs."""
@@ -230,7 +234,8 @@ def _describe_step(best: Finding | None, info: TraceInfo, together: Gain | None,
     if gain.is_bound:
         what = f"{every} save" if together is not None else "the first change saves"
         now = f"{milliseconds(gain.step_ms)}{_base(info, of_run)}"
-        return f"{now}; what {what} is not known: {describe_bound(gain)} of it{behind}"
+        beside = BESIDE if together is None and best is not None and is_hidden(best) else ""
+        return f"{now}; what {what} is not known: {describe_bound(gain)} of it{beside}{behind}"
     before, after = milliseconds(gain.step_ms), milliseconds(max(gain.step_ms - gain.ms, 0.0))
     saved = f"−{percent(gain.ms, gain.step_ms)}{_doubt(gain)}"
     return f"{LEADS[gain.kind]}{span(before, ' → ', after)}{_base(info, of_run)}, {saved}, with {how}{behind}"
