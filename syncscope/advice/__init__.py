@@ -9,7 +9,6 @@ from syncscope.advice.copies import (
     COPY_TO_HOST,
     EITHER_WAY,
     EVALUATION,
-    INDEXED,
     INFERENCE,
     LAST_TO_HOST,
     LIBRARIES,
@@ -39,6 +38,7 @@ from syncscope.advice.copies import (
     for_call,
 )
 from syncscope.advice.entry import Advice, Example, Section, choose
+from syncscope.advice.indices import FIXED_PART, INDEXED, takes_fixed_part
 from syncscope.advice.new_tensors import (
     DRAWN,
     DRAWN_ON_DEVICE,
@@ -70,6 +70,7 @@ __all__ = [
     "EITHER_WAY",
     "EVALUATION",
     "FIXED",
+    "FIXED_PART",
     "GIVEN",
     "INDEXED",
     "INFERENCE",
@@ -113,4 +114,5 @@ __all__ = [
     "Section",
     "choose",
     "for_call",
+    "takes_fixed_part",
 ]

@@ -8,7 +8,8 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from syncscope.advice.entry import Advice, Section, choose
-from syncscope.advice.operations import BY_OP, WRITE
+from syncscope.advice.indices import INDEXED
+from syncscope.advice.operations import BY_OP
 
 INFERENCE = "inference"
 """Stands for a trace without training."""
@@ -324,23 +325,6 @@ TO_HOST_IN_BACKWARD = Advice(
     """,
 )
 """For gradients of tensors that are moved to the device inside of what is differentiated."""
-
-INDEX = Advice(
-    f"aten::index|{WRITE} aten::copy_",
-    "Keep the index (and a value) on the device: move it once, before the loop; or index with Python ints and slices.",
-    before="""
-    for batch in loader:
-        y = x[order]             # order is on the host
-    """,
-    after="""
-    order = order.to('cuda')     # once
-    for batch in loader:
-        y = x[order]
-    """,
-)
-"""For an index on the host, or a list of Python, which is copied to the device each time."""
-
-INDEXED: Section = (INDEX, replace(INDEX, when="[] aten::copy_ HtoD"))
 
 COPIES: Section = (
     TO_HOST_IN_BACKWARD,

@@ -89,14 +89,33 @@ PYTORCH_CODE: Section = (
         "It looks at values on the host by design; AdamW with fused=True looks at none.",
         by_design=True,
     ),
+    Advice(
+        "torch/_tensor.py __format__",
+        "Print it every so many steps only, and bring all values of a line to the host at once "
+        "(torch.stack(values).tolist()): each that is formatted is a wait of its own.",
+        before='print(f"{loss:.3f} {accuracy:.2f}")',
+        after="""
+        if step % 100 == 0:
+            loss, accuracy = torch.stack([loss, accuracy]).tolist()   # one wait for both
+            print(f"{loss:.3f} {accuracy:.2f}")
+        """,
+    ),
+    Advice(
+        "torchmetrics/aggregation.py _cast_and_nan_check_input",
+        "Pass nan_strategy='disable' to a metric that is given no weights (torchmetrics 1.7 and later): it looks for "
+        "NaN in each value and reads the answer back, twice an update.",
+        before="mean = MeanMetric()",
+        after="mean = MeanMetric(nan_strategy='disable')",
+    ),
 )
-"""Python code of PyTorch that reads a value, by file and function."""
+"""Python code of PyTorch, and of libraries that many use with it, that reads a value, by file and function."""
 
-SAME_MASK = (
-    "For a mask that stays the same, find its places once, outside of the loop (rows = mask.nonzero(as_tuple=True)), "
-    "and take x[rows], which keeps the result as it is."
+PLACES = (
+    "Where what it picks is needed as it is, find its places once for all tensors that it picks from (places = "
+    "mask.nonzero(as_tuple=True)), outside of the loop where it stays the same, and take x[places]: one wait for all, "
+    "and none in the gradient."
 )
-"""Of a mask of the program's own, whose places and their number never change."""
+"""Of a mask whose values cannot be replaced: their places keep the result as it is."""
 
 SHAPES: Section = (
     Advice(
@@ -121,10 +140,15 @@ SHAPES: Section = (
     ),
     Advice(
         "IndexBackward0 aten::nonzero",
-        "This is the gradient of x[mask]: keep the shape in the forward pass (torch.where(mask, x, 0), or weight by "
-        "the mask), whose gradient needs no size. " + SAME_MASK,
-        before="loss = x[mask].mean()",
-        after="loss = torch.where(mask, x, 0).sum() / mask.sum()",
+        "This is the gradient of x[mask]: take x[places] in the forward pass (places = mask.nonzero(as_tuple=True), "
+        "found once for all tensors that the mask picks from), whose gradient needs no size; or keep the shape there "
+        "(torch.where(mask, x, 0), or weight by the mask). Places of a mask that stays the same are found outside of "
+        "the loop.",
+        before="loss = f(x[mask], y[mask])",
+        after="""
+        places = mask.nonzero(as_tuple=True)   # one wait for all
+        loss = f(x[places], y[places])
+        """,
     ),
     Advice(
         f"{WRITE} aten::nonzero",
@@ -135,7 +159,7 @@ SHAPES: Section = (
     Advice(
         "aten::index aten::nonzero",
         "Keep the shape: torch.where(mask, x, 0), or weight by the mask, instead of x[mask]. Where 0 changes the "
-        f"result, fill in what does not: inf before min(), -inf before max(), 1 in a divisor. {SAME_MASK}",
+        f"result, fill in what does not: inf before min(), -inf before max(), 1 in a divisor. {PLACES}",
         before="loss = x[mask].mean()",
         after="loss = torch.where(mask, x, 0).sum() / mask.sum()",
     ),

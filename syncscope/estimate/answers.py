@@ -142,19 +142,25 @@ def give_saving(
 
 
 HANDED_OVER = (
-    "; a loader that pins also takes the batch from its workers in a thread of its own, which saves this one about {} "
-    "a step, whichever of the batch's copies it is for"
+    "; a loader that pins also takes the batch from its workers in another thread, which saves this one about {} a "
+    "step, once for all copies of the batch"
 )
+PINNING = "pin_memory=True"
+PIN_BATCHES = f"Let the loader pin its batches (DataLoader({PINNING})), and pass non_blocking=True."
+"""What comes before a fix that speaks of something else."""
 
 
 def explain_handed_over(finding: Finding, handed_ms: float, step_ms: float) -> Finding:
     """A finding with its saving. Where its fix also takes ``handed_ms`` a step off the host as a batch is handed over,
-    and that is more than the host waits here, it says so: else nobody could tell what is saved."""
+    and that is more than the host waits here, it says so, and the fix begins with that: else nobody could tell what is
+    saved, and how."""
     likely = finding.likely_saving_ms_per_step or 0.0
     if likely < LITTLE * step_ms or handed_ms <= max(finding.stall_ms_per_step or 0.0, LITTLE * step_ms):
         return finding
     return msgspec.structs.replace(
-        finding, message=finding.message + HANDED_OVER.format(milliseconds(min(handed_ms, likely)))
+        finding,
+        message=finding.message + HANDED_OVER.format(milliseconds(min(handed_ms, likely))),
+        fix=finding.fix if PINNING in finding.fix else f"{PIN_BATCHES} {finding.fix}",
     )
 
 

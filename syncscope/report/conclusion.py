@@ -20,9 +20,11 @@ from syncscope.report.first_change import (
     describe_change,
     describe_gain,
     describe_place,
+    is_hidden,
 )
 from syncscope.report.first_finding import choose_first, find_first
 from syncscope.report.impact import Gain, measure_all, measure_gain
+from syncscope.report.new_loader import find_new_loader
 from syncscope.report.no_change import explain_no_change
 from syncscope.report.numbers import milliseconds, percent, seconds, span
 from syncscope.report.phase_lines import tell_steps_of_run
@@ -34,9 +36,10 @@ from syncscope.report.runs import (
     is_counted_only,
     main_phase,
 )
-from syncscope.report.trace_phrases import label_by_number, label_cause, was_shared
+from syncscope.report.trace_phrases import label_by_number, was_shared
 from syncscope.report.worth_phrases import LOW, find_step_ms, lacks_warm_up, outlasts_recorded
 from syncscope.schema.findings import COMPILED, RACES, Finding
+from syncscope.schema.idle import label_cause
 from syncscope.schema.report import Report, TraceInfo
 from syncscope.schema.run import Run
 from syncscope.schema.verdict import Verdict
@@ -45,6 +48,9 @@ MOST_CAUSES = 3
 """Causes of idle time that are named; the report has all."""
 LEAST_SHARE = 0.01
 """Of the step: causes of idle time that take less are not named."""
+
+BESIDE = " while others use the device"
+"""What follows the bound of launches whose cost another process on the device hides."""
 
 UNLIKE = 1.5
 """A step that takes so many times as long as those of the run, or they as it, is told beside theirs."""
@@ -62,7 +68,7 @@ class Conclusion(msgspec.Struct, frozen=True, kw_only=True):
     idle: str
     """``44 % of the recorded step (76.9 of 175 ms): data loading 34 %, launching 4.7 %``."""
     finding: Finding | None = None
-    """The one to begin with; ``None`` where no change is known to help."""
+    """The one to begin with; ``None`` where no change is known to help, or where ``first`` is about no finding."""
     has_steps: bool = True
     """Whether ``step`` is of a step, and not of the whole trace."""
 
@@ -92,16 +98,22 @@ def conclude(report: Report, verdict: Verdict | None = None) -> Conclusion:
     else:
         best = find_first(found, report.traces, seldom=bool(verdict.unexpected))
     trace = best.trace if best is not None else _idlest(report.traces)
+    anew = find_new_loader(best, report.traces, trace) if verdict is None else None
+    best = best if anew is None else None
     changes = count_changes(found)
-    together = _measure_together(best, report, trace) if verdict is None and changes > 1 else None
+    together = _measure_together(best, report, trace) if verdict is None and changes > 1 and anew is None else None
     step = _describe_step(best, report.traces[trace], together, changes)
     step += _add_all(best, report, trace, changes) if verdict is None and changes > 1 and together is None else ""
+    step += f"; {anew[1]}" if anew is not None else ""
     if len(report.traces) > 1:
         step = f"{label_by_number(report.traces)[trace]}: {step}"
+    change = None if anew is None else anew[0]
+    if best is not None:
+        change = describe_change(best, report.traces[trace], with_gain=together is not None)
     return Conclusion(
         step=step,
-        first=None if best is None else describe_change(best, report.traces[trace], with_gain=together is not None),
-        without="" if best is not None else explain_no_change(found, report, trace, all_help=_is_known(together)),
+        first=change,
+        without="" if change is not None else explain_no_change(found, report, trace, all_help=_is_known(together)),
         recorded=describe_part(report, trace),
         idle=_describe_idle(report, trace),
         finding=best,
@@ -222,7 +234,8 @@ def _describe_step(best: Finding | None, info: TraceInfo, together: Gain | None,
     if gain.is_bound:
         what = f"{every} save" if together is not None else "the first change saves"
         now = f"{milliseconds(gain.step_ms)}{_base(info, of_run)}"
-        return f"{now}; what {what} is not known: {describe_bound(gain)} of it{behind}"
+        beside = BESIDE if together is None and best is not None and is_hidden(best) else ""
+        return f"{now}; what {what} is not known: {describe_bound(gain)} of it{beside}{behind}"
     before, after = milliseconds(gain.step_ms), milliseconds(max(gain.step_ms - gain.ms, 0.0))
     saved = f"−{percent(gain.ms, gain.step_ms)}{_doubt(gain)}"
     return f"{LEADS[gain.kind]}{span(before, ' → ', after)}{_base(info, of_run)}, {saved}, with {how}{behind}"

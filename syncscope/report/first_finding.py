@@ -64,11 +64,11 @@ def _not_a_trifle(unknown: Sequence[Finding], traces: Sequence[TraceInfo]) -> Fi
     first, phase = unknown[0], phase_of(unknown[0], traces)
     if phase is None or phase.recorded or is_counted_only(traces[first.trace]):
         return first
-    most = max(unknown, key=lambda finding: _most_of_run(finding, traces))
-    return most if _most_of_run(most, traces) > FAR * _most_of_run(first, traces) else first
+    most = max(unknown, key=lambda finding: most_of_run(finding, traces))
+    return most if most_of_run(most, traces) > FAR * most_of_run(first, traces) else first
 
 
-def _most_of_run(finding: Finding, traces: Sequence[TraceInfo]) -> float:
+def most_of_run(finding: Finding, traces: Sequence[TraceInfo]) -> float:
     """The share of the run that a finding may save at most: its phase's, or what is blocked there, or its own bound."""
     info, phase = traces[finding.trace], phase_of(finding, traces)
     saved, step_ms = measure_gain(finding, info), find_step_of_run(finding, info)
@@ -84,10 +84,10 @@ def _prefer_known(told: Sequence[Finding], traces: Sequence[TraceInfo]) -> Findi
     """The first of findings whose gain is told. One of which only the most is known comes behind one whose saving is
     known, and not much less than what the first likely gains; but not launches whose cost the bound does not show."""
     first = next(iter(told), None)
-    if first is None or first.rule.startswith(RACES) or is_hidden(first) or _is_known(first, traces):
+    if first is None or first.rule.startswith(RACES) or is_hidden(first) or is_known(first, traces):
         return first
     least = NEARLY_AS_MUCH * _weigh_gain(first, traces)
-    known = (one for one in told if _is_known(one, traces))
+    known = (one for one in told if is_known(one, traces))
     return next((one for one in known if _weigh_gain(one, traces) >= least), first)
 
 
@@ -112,9 +112,9 @@ def _prefer_longest_phase(best: Finding, found: Sequence[Finding], traces: Seque
     other = next((one for one in own if describe_impact(one, traces[one.trace]).level in levels), None)
     if other is None:
         held = [one for one in own if one.run_stall_ms_per_step is not None]
-        most = max(held, key=lambda one: _most_of_run(one, traces), default=best)
-        return most if _most_of_run(most, traces) > FAR * _most_of_run(best, traces) else best
-    far_more = _is_known(best, traces) and _weigh_gain(best, traces) > FAR * _weigh_gain(other, traces)
+        most = max(held, key=lambda one: most_of_run(one, traces), default=best)
+        return most if most_of_run(most, traces) > FAR * most_of_run(best, traces) else best
+    far_more = is_known(best, traces) and _weigh_gain(best, traces) > FAR * _weigh_gain(other, traces)
     return best if far_more else other
 
 
@@ -122,7 +122,7 @@ def _weigh_gain(finding: Finding, traces: Sequence[TraceInfo]) -> float:
     return (gain(finding) or 0.0) * weigh(finding, traces)
 
 
-def _is_known(finding: Finding, traces: Sequence[TraceInfo]) -> bool:
+def is_known(finding: Finding, traces: Sequence[TraceInfo]) -> bool:
     saved = measure_gain(finding, traces[finding.trace])
     return saved is not None and not saved.is_bound
 

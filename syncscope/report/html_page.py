@@ -11,10 +11,11 @@ from syncscope.report.gpu_phrases import describe_gpu
 from syncscope.report.numbers import count, milliseconds
 from syncscope.report.picture.lanes import Lanes, Spot
 from syncscope.report.picture.of_trace import find_picture
-from syncscope.report.trace_phrases import QUEUED, label_by_file, label_cause, was_shared
+from syncscope.report.trace_phrases import label_by_file, was_shared
 from syncscope.report.worth_phrases import answer_asked
 from syncscope.rules import RULES
 from syncscope.schema.findings import Finding
+from syncscope.schema.idle import QUEUED, label_cause
 from syncscope.schema.report import Overlap, Report, Steps, TraceInfo
 
 LEAST_HEADLINE = 0.05
@@ -36,7 +37,7 @@ BECAUSE = {
     "host work": "the host was busy between launches",
     "launch latency": "launches were on their way to the device",
     "queued on device": "work was queued, and the device held it back",
-    "unknown": "none that the trace shows",
+    "unknown": "the trace does not show it",
 }
 """Causes of idle time in a sentence."""
 

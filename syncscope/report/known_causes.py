@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from syncscope.advice import Advice, choose
 from syncscope.report.finding_phrases import format_location
 from syncscope.report.impact import find_told_cause, measure_gain
-from syncscope.report.trace_phrases import label_cause, was_shared
+from syncscope.report.trace_phrases import was_shared
 from syncscope.report.worth_phrases import LOW
 from syncscope.schema.findings import RACES, Finding, IdleCause, gain, is_exposed
-from syncscope.schema.idle import main_cause
+from syncscope.schema.idle import label_cause, main_cause, without_beside
 from syncscope.schema.order import weigh
 from syncscope.schema.report import TraceInfo
 
@@ -52,11 +52,11 @@ def list_fixes(finding: Finding, info: TraceInfo) -> list[tuple[str, str]]:
         return [("", finding.fix)]
     cause, gain = told
     advice = None if gain.is_bound else _advise(cause.cause)
-    own = (label_cause(main.cause, was_shared(info)), finding.fix)
+    label = label_cause(main.cause, was_shared(info))
     if advice is None:
-        return [own]
-    at = f"At {format_location(cause.site)}: " if cause.site is not None else ""
-    return [(cause.cause, f"{at}{advice.sentence}"), own]
+        return [(label, finding.fix)]
+    at = f" at {format_location(cause.site)}" if cause.site is not None else ""
+    return [(f"{cause.cause}{at}", advice.sentence), (label, without_beside(finding.fix, cause.cause))]
 
 
 def describe_fixes(finding: Finding, info: TraceInfo) -> str:

@@ -3,7 +3,8 @@ escaped."""
 
 from __future__ import annotations
 
-from syncscope.report.numbers import milliseconds
+from syncscope.report.first_steps import find_first_steps
+from syncscope.report.numbers import milliseconds, seconds
 from syncscope.report.run_phrases import describe_share
 from syncscope.schema.expressions import begins_loader, loops_over_loader, makes_step, shorten
 from syncscope.schema.findings import Site
@@ -30,23 +31,23 @@ of the run are unlike the recorded one where they take so many times as long, or
 
 
 def describe_lines(run: Run) -> list[str]:
-    """Where the time of phases goes that no window recorded, or whose steps are too uneven for one to show it:
-    ``epoch end: 83 % of the time in fit (train.py:79)``. Of those with a tenth of the run, and only lines that have a
-    quarter of their phase."""
+    """Where the time of phases goes that no window recorded, or whose first steps take long, or whose steps are too
+    uneven for one to show it: ``epoch end: 83 % of the time in fit (train.py:79)``. Of those with a tenth of the run,
+    and only lines that have a quarter of their phase."""
     said = []
-    for phase in sorted(run.phases, key=lambda one: -one.share):
+    for number, phase in sorted(enumerate(run.phases), key=lambda pair: -pair[1].share):
         if phase.share < LEAST_PHASE:
             continue
-        uneven = _describe_uneven(phase)
-        lines = [] if phase.recorded and uneven is None else _name_lines(phase)
+        odd = [fact for fact in (_describe_first_steps(run, number), _describe_uneven(phase)) if fact]
+        lines = [] if phase.recorded and not odd else name_lines(phase)
         named = [f"{percent(one.share, 1.0)} {_describe_line(one, phase)}" for one in lines]
-        facts = [*([uneven] if uneven else []), *([", ".join(named)] if named else [])]
+        facts = [*odd, *([", ".join(named)] if named else [])]
         if facts:
             said.append(f"{phase.name}, {describe_share(phase.share)} of the run: {'; '.join(facts)}")
     return said
 
 
-def _name_lines(phase: Phase) -> list[PhaseLine]:
+def name_lines(phase: Phase) -> list[PhaseLine]:
     """The lines with most of a phase's time, as far as enough looks tell."""
     known = [one for one in phase.lines if one.share >= LEAST_OF_PHASE][:MOST_LINES]
     return known if phase.looks >= FEWEST_LOOKS else []
@@ -57,9 +58,14 @@ def _describe_line(line: PhaseLine, phase: Phase) -> str:
     place, site = f"{line.site.file}:{line.site.line}", line.site
     if not site.expression:
         return f"at {place}" if site.function == MODULE else f"in {site.function} ({place})"
-    between = phase.kind == "epoch end" and loops_over_loader(site.expression)
-    anew = ANEW if between or begins_loader(site.expression) else ""
+    anew = ANEW if begins_loader_anew(site, phase) else ""
     return f"at {place} ({shorten(site.expression, MOST_SIGNS)}){anew}"
+
+
+def begins_loader_anew(site: Site, phase: Phase) -> bool:
+    """Whether a loader begins anew at a line at which a phase was found."""
+    between = phase.kind == "epoch end" and loops_over_loader(site.expression)
+    return between or begins_loader(site.expression)
 
 
 def tell_steps_of_run(phase: Phase | None, step_ms: float, told: Site | None = None) -> str | None:
@@ -75,12 +81,20 @@ def tell_steps_of_run(phase: Phase | None, step_ms: float, told: Site | None = N
     if (typical if _describe_uneven(phase) else min(typical, median)) < UNEVEN_MEAN * step_ms:
         return None
     longer = f"over the run a step takes {milliseconds(phase.step_ms.typical)}"
-    line = next(iter(_name_lines(phase)), None)
+    line = next(iter(name_lines(phase)), None)
     if line is None or makes_step(line.site.expression):  # which takes most of any step, and says nothing of a long one
         return longer
     if told is not None and (told.file, told.line) == (line.site.file, line.site.line):
         return f"{longer}, {percent(line.share, 1.0)} of it at the line of the first change"
     return f"{longer}, {percent(line.share, 1.0)} of it {_describe_line(line, phase)}"
+
+
+def _describe_first_steps(run: Run, number: int) -> str | None:
+    """How long the first steps of a phase take, where that is much of the run."""
+    taken = find_first_steps(run, number)
+    if taken is None:
+        return None
+    return f"its first steps take {seconds(taken)} ({describe_share(taken / run.seconds)} of the run)"
 
 
 def _describe_uneven(phase: Phase) -> str | None:

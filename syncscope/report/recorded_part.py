@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from syncscope.report.first_steps import find_first_steps
 from syncscope.report.numbers import count, seconds
 from syncscope.report.run_phrases import describe_recorded, describe_share
 from syncscope.report.runs import find_phase, group_processes, is_counted_only
 from syncscope.report.trace_phrases import label_processes
 from syncscope.schema.counting import PhaseKind
 from syncscope.schema.report import Report, TraceInfo
-from syncscope.schema.run import Run
+from syncscope.schema.run import Phase, Run
 
 UNKNOWN = "share of the program is not known"
 MOST_PHASES = 3
@@ -75,15 +76,20 @@ def _of_run(run: Run, phases: Sequence[str], info: TraceInfo) -> str:
 
 
 def _elsewhere(run: Run) -> str:
-    """The longest phase that no window recorded, where it takes much of the run: nothing that is told of steps shortens
-    it."""
-    longest = max((phase for phase in run.phases if not phase.recorded), key=lambda phase: phase.share, default=None)
-    if longest is None or longest.share < MUCH:
-        return ""
-    where = WHERE.get(longest.kind, f"in {longest.name}")
-    if longest.kind == "start" and longest.times > 1:  # the program came back to it
-        where = BETWEEN
-    return f"; {describe_share(longest.share)} of it is {where}, which no window recorded"
+    """The longest phase that no window recorded, or the first steps of one, where they take much of the run: nothing
+    that is told of steps shortens it."""
+    parts = [(phase.share, _where(phase)) for phase in run.phases if not phase.recorded]
+    for number, phase in enumerate(run.phases):
+        if phase.recorded and (taken := find_first_steps(run, number)) is not None:
+            parts.append((taken / run.seconds, f"in the first steps of {phase.name}"))
+    share, where = max(parts, default=(0.0, ""))
+    return f"; {describe_share(share)} of the run is {where}, which no window recorded" if share >= MUCH else ""
+
+
+def _where(phase: Phase) -> str:
+    if phase.kind == "start" and phase.times > 1:  # the program came back to it
+        return BETWEEN
+    return WHERE.get(phase.kind, f"in {phase.name}")
 
 
 def _each(run: Run, names: Sequence[str]) -> Iterator[str]:

@@ -22,7 +22,9 @@ SAME = 0.05
 """What comes each time differs from a whole number by less."""
 NEARLY = 1.05
 """Steps to an occurrence below which it is nearly every step."""
-IN_FEW, TOGETHER = 0.1, 2
+HALF = 2.0
+"""Steps to a counted one below which more than half are counted, and their share is told."""
+IN_FEW, TOGETHER = 0.25, 2
 """What occurs in no more than this share of the steps, and in each of these so often, is told by these steps."""
 SELDOM, ONCE = 0.5, 0.1
 """A sampled rate below the first is told in steps; one that differs from 1 by less than the second is once a step."""
@@ -66,8 +68,10 @@ def _was_missed(phase: Phase) -> bool:
 
 
 def _one_in(one_in: float) -> str:
-    """``one of 3.2 steps``, ``nearly every step``."""
-    return f"one of {_few_digits(one_in, 2)} steps" if one_in >= NEARLY else "nearly every step"
+    """``one of 3.2 steps``, ``71 % of the steps``, ``nearly every step``."""
+    if one_in >= HALF:
+        return f"one of {_few_digits(one_in, 2)} steps"
+    return f"{describe_share(1 / one_in)} of the steps" if one_in >= NEARLY else "nearly every step"
 
 
 def _counted_part(phase: Phase) -> str:
@@ -105,7 +109,7 @@ def describe_waits(phase: Phase) -> str:
     times. ``–`` where nothing was counted."""
     if phase.waits_per_step is None:
         return "–"
-    number = _few_digits(phase.waits_per_step)
+    number = _few_digits(_waits(phase))
     return f"{number} {_per(phase)}" if phase.waits_per_step and not phase.steps else number
 
 
@@ -113,13 +117,21 @@ def spell_waits(phase: Phase) -> str | None:
     """The same in a sentence: ``2.1 waits a step``, ``62 waits in all``; ``None`` where nothing was counted."""
     if phase.waits_per_step is None:
         return None
-    number = _few_digits(phase.waits_per_step)
+    number = _few_digits(_waits(phase))
     return f"{number} {'wait' if number == '1' else 'waits'} {_per(phase)}"
 
 
+def _waits(phase: Phase) -> float:
+    """How many waits of a phase are told, each time or in all."""
+    waits = phase.waits_per_step or 0.0
+    return waits if _per(phase) != "in all" else waits * phase.times
+
+
 def _per(phase: Phase) -> str:
-    """What a phase's waits are counted by."""
-    return "a step" if phase.steps else "each time" if phase.times > 1 else "in all"
+    """What a phase's waits are counted by. What is not there each time that the program enters it is told in all."""
+    if phase.steps:
+        return "a step"
+    return "each time" if phase.times > 1 and (phase.waits_per_step or 1.0) >= 1 else "in all"
 
 
 def describe_recorded(run: Run, phase: int) -> str:
@@ -160,7 +172,7 @@ def _differing(phase: Phase, first: Phase) -> list[str]:
         said.append(f"{phase.name}: {describe_share(phase.share)} of the time, not {describe_share(first.share)}")
     waits, others = phase.waits_per_step, first.waits_per_step
     if waits is not None and others is not None and abs(waits - others) > max(0.01, ALIKE * max(waits, others)):
-        said.append(f"{phase.name}: {spell_waits(phase)}, not {_few_digits(others)}")
+        said.append(f"{phase.name}: {spell_waits(phase)}, not {_few_digits(_waits(first))}")
     return said
 
 
@@ -190,7 +202,9 @@ def _often(finding: Finding, phase: Phase | None, run: Run | None, brief: bool) 
     told = rate is not None and low is not None and low < rate  # of the time in which counting paused, too
     hedge = "" if one_in <= 1 else "about " if told else "at least "
     if phase is not None and phase.kind in TIMES and number is not None:
-        return hedge + _each_time(number, phase.times, TIMES[phase.kind])
+        epochs = _epochs(run)
+        times = phase.times if phase.kind != "epoch end" or epochs is None else epochs
+        return hedge + _each_time(number, times, TIMES[phase.kind], sure=times == phase.times)
     if rate is None or (phase is not None and not phase.steps):
         return hedge + ("once" if number == 1 else f"{number} times")
     if phase is not None and number is not None and _was_missed(phase):
@@ -232,18 +246,23 @@ def _in_few_steps(finding: Finding, phase: Phase | None) -> str | None:
 
 
 def _epochs(run: Run | None) -> int | None:
-    """How many epochs ended in the run."""
-    return next((phase.times for phase in run.phases if phase.kind == "epoch end"), None) if run is not None else None
+    """How many epochs ended in the run, at most: what follows the steps of one may be in several parts, as between two
+    tests, and a test may cut the steps in two."""
+    phases = run.phases if run is not None else ()
+    ends = [phase.times for phase in phases if phase.kind == "epoch end"]
+    begins = [phase.times for phase in phases if phase.kind == "train"]
+    return min(ends[0], sum(begins) or ends[0]) if ends else None
 
 
-def _each_time(number: int, times: int, one: str) -> str:
-    """``once an epoch``, ``2 an epoch``; ``3 times in 16 epochs``, ``74 times in 5 epochs``: not each time as often."""
+def _each_time(number: int, times: int, one: str, *, sure: bool) -> str:
+    """``once an epoch``, ``2 an epoch``; ``3 times in 16 epochs``, ``74 times in 5 epochs``: not each time as often.
+    Where it is not ``sure`` how many there were, only what is as often in each of them tells it."""
     a_time = number / max(times, 1)
     if times > 1 and number >= times and abs(a_time - round(a_time)) <= min(EQUAL * a_time, SAME):
         return f"once {one}" if round(a_time) == 1 else f"{_few_digits(a_time)} {one}"
-    if times > 1:
+    if times > 1 and sure:
         return f"{'once' if number == 1 else f'{number:,} times'} in {times:,} {one.split()[-1]}s"
-    return "once" if number == 1 else f"{number} times"
+    return "once" if number == 1 else f"{number:,} times"
 
 
 def _counted(

@@ -10,9 +10,10 @@ from syncscope.report.gpu_phrases import describe_gpu
 from syncscope.report.numbers import count, milliseconds, percent
 from syncscope.report.runs import holds_collectives_alone, is_counted_only
 from syncscope.report.text_lines import line
-from syncscope.report.trace_phrases import label_cause, was_shared
+from syncscope.report.trace_phrases import was_shared
 from syncscope.report.view import View
 from syncscope.report.worth_phrases import answer_asked
+from syncscope.schema.idle import label_cause
 from syncscope.schema.report import TraceInfo
 
 INDENT = 2

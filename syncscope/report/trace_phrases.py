@@ -12,9 +12,6 @@ from syncscope.report.numbers import span
 from syncscope.report.runs import Process
 from syncscope.schema.report import Report, TraceInfo
 
-QUEUED = "queued on device"
-"""The cause of idle time that another process may be behind."""
-
 MOST_RUNS = 4
 """Runs of ranks named in a sentence."""
 
@@ -141,14 +138,6 @@ def _span_amounts(texts: Sequence[str]) -> str:
 def _in_ms(amount: str) -> float:
     number, unit = amount.split(" ")
     return float(number) * {"µs": 1e-3, "ms": 1.0, "s": 1e3}[unit]
-
-
-def label_cause(cause: str, shared: bool = False) -> str:
-    """A cause as words: identifiers come with underscores or hyphens. A device that is idle though work is queued for
-    it holds that back. ``shared`` is whether other processes used the device too."""
-    if cause == QUEUED:
-        return "queued behind another process" if shared else "queued but held back"
-    return cause.replace("_", " ")
 
 
 def label_processes(processes: Sequence[Process], traces: Sequence[TraceInfo]) -> list[str]:

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from syncscope.report.device_time import find_whole, share_of_cause
 from syncscope.report.numbers import between, milliseconds, percent
-from syncscope.report.trace_phrases import label_cause, was_shared
+from syncscope.report.trace_phrases import was_shared
 from syncscope.schema.findings import COMPILED, NOTHING, Finding, IdleCause
+from syncscope.schema.idle import label_cause
 from syncscope.schema.report import Report, TraceInfo
 
 UNTOLD = "less than can be told (under 1 %)"

@@ -19,7 +19,15 @@ from syncscope.rules.base.sampled_places import find_sampled_lines, name_sampled
 from syncscope.rules.comm_not_overlapped import CommNotOverlapped
 from syncscope.rules.launch_bound import ONCE, LaunchBound
 from syncscope.schema.findings import Finding, IdleCause, Severity
-from syncscope.schema.idle import BESIDE_THE_HOST, LAUNCHES, is_summed_up, main_cause, main_of
+from syncscope.schema.idle import (
+    BESIDE_THE_HOST,
+    LAUNCHES,
+    begin_beside,
+    is_summed_up,
+    label_cause,
+    main_cause,
+    main_of,
+)
 from syncscope.schema.numbers import milliseconds, percent
 from syncscope.timeline import Timeline
 from syncscope.timeline.bubbles import SLOW_PACE
@@ -170,10 +178,12 @@ class DeviceStarved(RankRule):
         others += [hit.finding for hit in inspection.hits if hit.finding.rule == LaunchBound.code]
         named = self._causes(inspection, every)
         place, where = _find_place(timeline, causes, culprits, named, idle_ms)
-        parts = ", ".join(f"{cause} {milliseconds(ms)}" for cause, ms in causes.items() if ms >= 0.01 * idle_ms)
+        others_too = bool(timeline.processes_on_device)
+        told = ((label_cause(cause, others_too), ms) for cause, ms in causes.items() if ms >= 0.01 * idle_ms)
+        parts = ", ".join(f"{cause} {milliseconds(ms)}" for cause, ms in told)
         per = "a step" if steps else "in all"
         recorded = ("recorded",) if len(timeline.calls) else ()
-        shared = ("shared",) if timeline.processes_on_device else (LATE,) if is_mostly_late(timeline) else ()
+        shared = ("shared",) if others_too else (LATE,) if is_mostly_late(timeline) else ()
         warming = f", besides {milliseconds(once_ms)} of warm-up" if once_ms else ""
         found = self.finding(
             place,
@@ -212,7 +222,7 @@ class DeviceStarved(RankRule):
         of_host = name_host_work(timeline) if cause.cause == "host work" else []
         fix = self.advise(*name_circumstances(timeline), *of_host, *cause.cause.split())
         where = f" ({cause.site.file}:{cause.site.line})" if cause.site is not None and cause.site.line else ""
-        return f" Apart from that, there is {cause.cause}{where}. {_with_lines(fix, timeline, cause.cause)}"
+        return f"{begin_beside(cause.cause)}{where}. {_with_lines(fix, timeline, cause.cause)}"
 
 
 def _of_host_beside(named: tuple[IdleCause, ...], idle_ms: float) -> IdleCause | None:

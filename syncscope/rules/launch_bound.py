@@ -253,8 +253,8 @@ def _waits(late_ms: float, idle: str, steps: int) -> str:
         return f"so the device waits {idle} for the next one"
     return (
         f"and {'a step takes' if steps else 'they take'} no less; a device of its own would wait {idle} for them. Here "
-        f"that wait does not show: for {milliseconds(late_ms)} the device is late to begin what was launched in time, "
-        "as when another process uses it, and no change of the launches shortens that"
+        f"it is late to begin what was launched in time, for {milliseconds(late_ms)}, as when another process uses it, "
+        "and fewer launches do not shorten that"
     )
 
 

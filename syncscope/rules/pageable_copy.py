@@ -41,7 +41,8 @@ from syncscope.timeline.tables import Copies
 
 HELD = ": it looks asynchronous, but the host sits in the call until the copy is staged"
 READ_AT_ONCE = ": the value is read at once, so the host waits for it and for all work queued before it"
-PARTLY = "; of {calls} calls {held} hold the host until the copy is staged, the others return before it begins"
+PARTLY = "; {held} of {calls} calls hold the host until the copy is staged, the others return before it begins"
+ONE = "; one of {calls} calls holds the host until the copy is staged, the others return before it begins"
 SOME_WAIT = "; the host waits for {waited} of {calls}, as another finding says, and {others}"
 AT_ONCE = "; the driver took the bytes at once, so the host was not held here, as it would be by a larger copy"
 
@@ -171,9 +172,11 @@ def _blocks(copies: Copies) -> str:
         return ""
     held = (alone.launch < 0) | (alone.launch_end > alone.ts + ROUNDED_NS)
     if len(alone) < len(copies):
-        sits = f"sits in {int(held.sum())} calls more until the copy is staged"
+        more = "one call" if held.sum() == 1 else f"{int(held.sum())} calls"
+        sits = f"sits in {more} more until the copy is staged"
         others = sits if held.any() else "the driver took the bytes of the others at once"
         return SOME_WAIT.format(waited=len(copies) - len(alone), calls=len(copies), others=others)
     if held.all():
         return HELD
-    return PARTLY.format(calls=len(held), held=int(held.sum())) if held.any() else AT_ONCE
+    partly = ONE if held.sum() == 1 else PARTLY
+    return partly.format(calls=len(held), held=int(held.sum())) if held.any() else AT_ONCE

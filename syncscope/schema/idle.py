@@ -18,6 +18,9 @@ LAUNCHES = "launching"
 """The cause that a profiler makes longer, with each op and call that it records. Where no finding is about it, the
 launches may well keep pace without a profiler."""
 
+QUEUED = "queued on device"
+"""The cause that is work which the device holds back."""
+
 AS_LONG_ALONE = frozenset({"data loading", "host idle", "host collective"})
 """Causes that take about as long without a profiler."""
 
@@ -50,3 +53,21 @@ def is_summed_up(finding: Finding) -> bool:
     """Whether a finding about idle time only sums up what others are about, and what nothing on the host changes."""
     covered_ms = sum(cause.ms_per_step for cause in finding.causes if cause.covered_by)
     return own_cause(finding) is None and covered_ms >= 0.5 * (finding.idle_ms_per_step or 0.0)
+
+
+def begin_beside(cause: str) -> str:
+    """How the part of a fix begins that is for another cause than the rest of it."""
+    return f" Apart from that, there is {cause}"
+
+
+def without_beside(fix: str, cause: str) -> str:
+    """A fix without what it says of this cause beside its own."""
+    return fix.partition(begin_beside(cause))[0]
+
+
+def label_cause(cause: str, shared: bool = False) -> str:
+    """A cause as words: identifiers come with underscores or hyphens. A device that is idle though work is queued for
+    it holds that back. ``shared`` is whether other processes used the device too."""
+    if cause == QUEUED:
+        return "queued behind another process" if shared else "queued but held back"
+    return cause.replace("_", " ")

@@ -155,8 +155,9 @@ def _phase(recording: Recording, run: RecordedRun, number: int) -> Phase:
     phase = run.phases[number]
     known = run.counted and counted_turns(phase) > 0
     mine = [wait for wait in run.waits if wait.phase == number and not wait.may_wait and not wait.compiling]
-    if phase.counted_steps < phase.steps and all(wait.estimate is not None for wait in mine):
-        waits, among = sum(wait.estimate or 0.0 for wait in mine), phase.steps
+    in_part = phase.counted_steps < phase.steps or (not phase.steps and phase.one_in > 1)
+    if in_part and all(wait.estimate is not None for wait in mine):
+        waits, among = sum(wait.estimate or 0.0 for wait in mine), turns(phase)
     else:
         waits, among = sum(wait.count for wait in mine), counted_turns(phase)
     return Phase(

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from syncscope import rules
 from syncscope.estimate import Estimate, estimate_savings, prepare
+from syncscope.estimate.answers import explain_handed_over
 from syncscope.estimate.loader_questions import SHARED
 from syncscope.schema.recording import Bare, RecordedLoader
 from syncscope.schema.report import Asked
 from syncscope.timeline import Timeline
 from tests.builders import FrameSpec, TraceBuilder
+from tests.report import sample
 from tests.rules.scenes import line
 
 STEPS, STEP, PACE = 4, 1000, 2500
@@ -176,11 +179,20 @@ def test_a_copy_that_saves_more_than_it_holds_the_host_says_what_else_its_fix_ta
         return next(one for one in found.findings if one.rule == "CPY201").message
 
     batch, inside = line(9, "x.to(device)"), (line(8, "model(x)"), MODULE, line(9, "iden.cuda()"))
-    taken = (
-        "; a loader that pins also takes the batch from its workers in a thread of its own, which saves this one about "
-    )
+    taken = "; a loader that pins also takes the batch from its workers in another thread, which saves this one about "
     assert f"{taken}0.31" in message(False, batch)
     assert "workers" not in message(None, batch) and "workers" not in message(False, *inside)
+
+
+def test_what_else_its_fix_takes_away_is_what_the_fix_begins_with() -> None:
+    copied = sample.finding("CPY201", "pageable-copy", 9, "next(batches)", stall=0.1, fix="Stack them.")
+    found = msgspec.structs.replace(copied, likely_saving_ms_per_step=1.0)
+    told = explain_handed_over(found, handed_ms=0.8, step_ms=10.0)
+    pins = "Let the loader pin its batches (DataLoader(pin_memory=True)), and pass non_blocking=True."
+    assert told.fix == f"{pins} Stack them."
+    again = explain_handed_over(told, handed_ms=0.8, step_ms=10.0)
+    assert again.fix == told.fix, "a fix that says so stays"
+    assert explain_handed_over(found, handed_ms=0.05, step_ms=10.0) == found
 
 
 @pytest.mark.parametrize(("workers", "interval_ns"), [(-2, 5), (2, -5), (1 << 62, 1 << 62)])

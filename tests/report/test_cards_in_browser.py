@@ -244,7 +244,7 @@ def test_a_line_in_several_phases_is_one_card_that_shows_the_chosen_one(show: Sh
     text = nth(page, 1).locator("summary").first.inner_text()
     assert "in evaluate: every step" in text
     assert "also in train: every step, saves 2 %" in text
-    assert "0.9 ms a step of evaluate" in text
+    assert "0.9\u00a0ms a step of evaluate" in text
 
 
 def test_what_saves_little_comes_behind_what_is_not_known_to(show: Show) -> None:

@@ -235,7 +235,8 @@ def test_launches_whose_cost_another_process_hides_come_before_another_recording
     said = lines(hidden, overlap=unseen)
     alone = "to see what that saves, record on a device that nobody else uses"
     assert said["first"] == f"launch-bound: Launch fewer; {alone}"
-    assert said["step"] == "5.1 ms; what the first change saves is not known: at most 30 % of it"
+    of_shared = "at most 30 % of it while others use the device"
+    assert said["step"] == f"5.1 ms; what the first change saves is not known: {of_shared}"
     line = changed(saving_ms_per_step=0.5, saving_low_ms_per_step=0.2, saving_high_ms_per_step=0.6)
     for shown in (bound, msgspec.structs.replace(bound, idle_ms_per_step=1.6)):
         assert lines(shown, overlap=unseen)["first"].startswith("record again")

@@ -92,7 +92,7 @@ def test_missing_figures_are_dashes_and_true_zeros_are_zeros(show: Show) -> None
         "blocked a step, under\u00a01\u00a0%\u00a0of\u00a0it",
         "saves nothing",
     ]
-    blocked, saved = ["1.63 ms", "blocked a step, 27\u00a0%\u00a0of\u00a0it"], ["saves 3.7 %", "0.19 ms a step"]
+    blocked, saved = ["1.63 ms", "blocked a step, 27\u00a0%\u00a0of\u00a0it"], ["saves 3.7 %", "0.19\u00a0ms a step"]
     assert by_name["scalar-read"].split("\n") == [*blocked, *saved]
 
 
@@ -238,7 +238,10 @@ def test_a_range_stands_where_the_saving_is_not_known(show: Show) -> None:
     only_range = {"saving_ms_per_step": None, "saving_low_ms_per_step": 0.1, "saving_null_why": "no bare step"}
     one = msgspec.structs.replace(findings()[0], **only_range, saving_high_ms_per_step=0.4)
     page = show(render(report(found=[one]), [lanes()])).page
-    assert page.locator(".finding .cost").inner_text().split("\n")[2:] == ["saves up to 7.8 %", "0.1 to 0.4 ms a step"]
+    assert page.locator(".finding .cost").inner_text().split("\n")[2:] == [
+        "saves up to 7.8 %",
+        "0.1 to 0.4\u00a0ms a step",
+    ]
     assert "no bare step" in nth(page, 1).locator(".body .aside").inner_text()
 
 

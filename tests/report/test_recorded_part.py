@@ -29,10 +29,10 @@ def test_a_long_phase_that_was_not_recorded_is_named() -> None:
         return describe_part(report(infos, ()), 0).removeprefix("steps 16–38 of train (412 steps, 26 % of the run); ")
 
     long = msgspec.structs.replace(end, share=0.69)
-    outside = "69 % of it is after the end of an epoch, outside of the steps, which no window recorded"
+    outside = "69 % of the run is after the end of an epoch, outside of the steps, which no window recorded"
     assert said(start, fewer, evaluate, long) == f"{outside}; the run took 61.2 s"
     long = msgspec.structs.replace(evaluate, share=0.69)
-    assert said(start, fewer, long, end).startswith("69 % of it is in evaluate, which no window recorded; ")
+    assert said(start, fewer, long, end).startswith("69 % of the run is in evaluate, which no window recorded; ")
     recorded = msgspec.structs.replace(long, recorded=True)
     assert said(start, fewer, recorded, end) == "the run took 61.2 s"
 
@@ -40,7 +40,7 @@ def test_a_long_phase_that_was_not_recorded_is_named() -> None:
 def test_what_comes_between_evaluations_is_not_told_as_the_begin() -> None:
     start = msgspec.structs.replace(phases()[0], share=0.6, times=46)
     said = describe_part(report([info(run=run(phases=(start, *phases()[1:])))]), 0)
-    assert "60 % of it is before and between the loops whose steps are told, which no window recorded" in said
+    assert "60 % of the run is before and between the loops whose steps are told, which no window recorded" in said
 
 
 def test_a_phase_that_has_no_name_of_its_own_is_told_with_its_place() -> None:

@@ -11,7 +11,7 @@ from syncscope.schema.run import PhaseLine
 from tests.report import sample
 from tests.report.pages import Show, cards, nth
 from tests.report.sample import HOSTILE, lanes
-from tests.report.sample_run import info, only_counted, ranks, rate, report, run
+from tests.report.sample_run import info, only_counted, phases, ranks, rate, report, run
 from tests.report.test_access_in_browser import serious
 
 
@@ -97,7 +97,7 @@ def test_cards_say_how_often_and_what_only_the_count_knows(show: Show) -> None:
         "0.163 ms",
         "blocked a step, under\u00a01\u00a0%",
         "saves under 1 %",
-        "19 µs a step of the run",
+        "19\u00a0µs a step of the run",
     ]
     little.locator("> summary").click()  # the card that is open is that of the first change
     facts = " ".join(little.locator(".aside").inner_text().split())
@@ -111,7 +111,12 @@ def test_cards_say_how_often_and_what_only_the_count_knows(show: Show) -> None:
 def test_amounts_of_recorded_steps_are_called_that_beside_the_run(show: Show) -> None:
     one = rate(sample.findings()[0], 1.0, 412)
     page = show(page_of(report(findings=[one]))).page
-    said = ["1.63 ms", "blocked a recorded step, 27\u00a0%\u00a0of\u00a0it", "saves 3.7 %", "0.19 ms a recorded step"]
+    said = [
+        "1.63 ms",
+        "blocked a recorded step, 27\u00a0%\u00a0of\u00a0it",
+        "saves 3.7 %",
+        "0.19\u00a0ms a recorded step",
+    ]
     assert page.locator(".finding .cost").inner_text().split("\n") == said
 
 
@@ -133,7 +138,8 @@ def test_where_the_time_of_a_phase_without_a_window_goes_is_a_note(show: Show) -
     phases = [msgspec.structs.replace(phase, share=0.4, looks=9) for phase in run().phases]
     phases[-1] = msgspec.structs.replace(phases[-1], lines=(line,))
     page = show(page_of(report([info(run=run(phases=tuple(phases)))]))).page
-    assert page.locator("#run-notes li").all_inner_texts() == ["epoch end, 40 % of the run: 83 % in fit (<b>.py:79)."]
+    said = "epoch end, 40\u00a0% of the run: 83\u00a0% in fit (<b>.py:79)."
+    assert page.locator("#run-notes li").all_inner_texts() == [said]
 
 
 def test_a_phase_can_be_chosen(show: Show) -> None:
@@ -200,3 +206,34 @@ def test_it_prints_in_light_colours(show: Show) -> None:
     page.wait_for_timeout(200)
     assert page.evaluate("document.getElementById('run').data.map((trace) => trace.marker.color)")[1] == "#0279b8"
     assert page.locator("#run .main-svg").first.bounding_box()["width"] < 720
+
+
+def test_a_closed_card_on_a_phone_breaks_no_word_and_leaves_no_empty_line(show: Show) -> None:
+    """What saves little stands in one row with its place and how often it occurs, as far as there is room."""
+    site = Site(file="moco/main_moco.py", line=264, function="main_worker", expression="model.cuda(args.gpu)")
+    moved = msgspec.structs.replace(sample.findings()[1], site=site, saving_ms_per_step=0.01, saving_below_drift=True)
+    page = show(page_of(report([info()], (rate(moved, None, 250, phase="start", run_steps=None),))), width=390).page
+    page.locator(".finding").evaluate("card => { card.open = false }")
+    tops = page.locator(".what .often").evaluate(
+        """often => [...often.firstChild.data.matchAll(/\\S+/g)].map((word) => {
+            const range = document.createRange();
+            range.setStart(often.firstChild, word.index);
+            range.setEnd(often.firstChild, word.index + word[0].length);
+            return new Set([...range.getClientRects()].map((one) => one.top)).size;
+        })"""
+    )
+    assert tops == [1] * len(tops) and len(tops) == 4
+    box = page.locator(".what .tags").bounding_box()
+    below = page.locator(".what .line code").bounding_box()
+    assert box is not None and below is not None and below["y"] - (box["y"] + box["height"]) < 10
+
+
+def test_rows_of_phases_without_steps_keep_to_their_columns_on_a_phone(show: Show) -> None:
+    start, *others = phases()
+    start = msgspec.structs.replace(start, times=12, waits_per_step=347.0)
+    made = run(phases=(start, *others))
+    page = show(render(report([info(run=made)], ())), width=390).page
+    ends = page.locator("#run-phases tr").evaluate_all(
+        "rows => rows.map((row) => [...row.children].slice(1).map((cell) => cell.getBoundingClientRect().right))"
+    )
+    assert all(end == ends[0] for end in ends)

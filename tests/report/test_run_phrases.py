@@ -91,6 +91,40 @@ def test_other_phases_than_training_are_named(phase: str, per_step: float | None
     assert often(rate(READ, per_step, number, phase=phase, run_steps=None)) == says
 
 
+@pytest.mark.parametrize(
+    ("number", "says"),
+    [(4, "once an epoch"), (8, "2 an epoch"), (3, "in epoch end: 3 times"), (41, "in epoch end: 41 times")],
+)
+def test_an_epochs_end_that_is_in_several_parts_is_no_number_of_epochs(number: int, says: str) -> None:
+    """As between two tests of each epoch: the program comes to it 11 times in 4 epochs."""
+    start, train, evaluate, end = run().phases
+    train, end = msgspec.structs.replace(train, times=4), msgspec.structs.replace(end, times=11)
+    told = rate(READ, None, number, phase="epoch end", run_steps=None)
+    assert describe_frequency(told, [info(run=run(phases=(start, train, evaluate, end)))]) == says
+
+
+@pytest.mark.parametrize(
+    ("one_in", "says"),
+    [(1.0, "every wait counted"), (1.03, "nearly every step"), (1.4, "71 % of the steps"), (2.6, "one of 2.6 steps")],
+)
+def test_where_most_steps_were_counted_their_share_is_told(one_in: float, says: str) -> None:
+    assert says in describe_counting(run(one_in=one_in))
+
+
+def test_several_waits_in_each_of_some_steps_are_told_by_these_steps() -> None:
+    """Four values that are printed in eight of 60 steps are nothing that happens every second step."""
+    start, train, *others = run().phases
+    train = msgspec.structs.replace(train, steps=60, counted_steps=60)
+    told = rate(READ, 32 / 60, 32, run_steps=(0, 56), run_steps_with=8)
+    assert describe_frequency(told, [info(run=run(phases=(start, train, *others)))]) == "32 times, in 8 of 60 steps"
+
+
+def test_waits_of_a_phase_that_are_not_there_each_time_are_told_in_all() -> None:
+    end = msgspec.structs.replace(run().phases[EPOCH_END], times=41, waits_per_step=0.878)
+    assert describe_waits(end) == "36 in all" and spell_waits(end) == "36 waits in all"
+    assert describe_waits(msgspec.structs.replace(end, waits_per_step=3.0)) == "3 each time"
+
+
 def test_where_counting_paused_and_there_are_no_steps_the_number_is_the_least() -> None:
     start, *others = run().phases
     phases = (msgspec.structs.replace(start, one_in=3.1), *others)

@@ -10,6 +10,7 @@ import pytest
 from syncscope import advice
 from syncscope.advice import Advice
 from syncscope.analysis.analyze import analyze
+from syncscope.report.first_change import shorten_fix
 from syncscope.rules import BY_CODE, RULES, Rule
 from syncscope.rules.copy_not_overlapped import CopyNotOverlapped
 from syncscope.timeline.copy_overlap import REQUIREMENTS
@@ -138,6 +139,11 @@ def test_a_call_that_nobody_knows_has_no_advice():
     assert advice.for_call("train") is None
 
 
+METRIC = (
+    "<site-packages>/torchmetrics/aggregation.py", 93, "BaseAggregator._cast_and_nan_check_input", "nans.any()"
+)  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("frame", "part"),
     [
@@ -147,6 +153,8 @@ def test_a_call_that_nobody_knows_has_no_advice():
         (torch_frame("distributions/distribution.py", "Distribution.__init__", "x"), "validate_args=False"),
         (torch_frame("optim/optimizer.py", "_get_value", "x.item()"), "capturable=True"),
         (torch_frame("optim/lbfgs.py", "LBFGS.step", "float(loss)"), "by design"),
+        (torch_frame("_tensor.py", "Tensor.__format__", "self.item()"), "torch.stack(values).tolist()"),
+        (METRIC, "nan_strategy='disable'"),
     ],
 )
 def test_a_read_in_pytorchs_own_python_is_known_by_its_file_and_function(frame: FrameSpec, part: str):
@@ -232,10 +240,16 @@ def test_shapes_from_values(ops: tuple[str, ...], part: str):
 @pytest.mark.parametrize(
     "ops", [("aten::index", "aten::nonzero"), ("IndexBackward0", "aten::_index_put_impl_", "aten::nonzero")]
 )
-def test_a_mask_that_stays_the_same_is_to_be_found_once(ops: tuple[str, ...]):
+def test_the_places_of_a_mask_are_to_be_found_once_for_all_that_it_picks_from(ops: tuple[str, ...]):
     fix = findings(chain(*ops), "SYN103")[0].fix
     assert "torch.where(mask, x, 0)" in fix
-    assert "rows = mask.nonzero(as_tuple=True)" in fix
+    assert "once for all tensors that" in fix and "places = mask.nonzero(as_tuple=True)" in fix
+
+
+def test_the_first_to_do_about_the_gradient_of_a_mask_keeps_what_the_program_computes():
+    """To compute with all values instead of few may cost more than the wait."""
+    fix = findings(chain("IndexBackward0", "aten::_index_put_impl_", "aten::nonzero"), "SYN103")[0].fix
+    assert "x[places]" in shorten_fix(fix) and "torch.where" not in shorten_fix(fix)
 
 
 def test_a_gradient_that_looks_for_zeros_names_the_op_of_the_forward_pass():
@@ -270,6 +284,15 @@ def test_an_index_of_the_host_that_is_copied_often_is_to_be_moved_once():
         builder.warning(100 + 100 * number, line(9, "cache[rows]"))
     (found,) = findings(builder, "CPY203")
     assert "Keep the index" in found.fix
+
+
+@pytest.mark.parametrize(
+    ("expression", "fixed"),
+    [("x[0]", True), ("x[:2, -1]", True), ("x[None, ...]", True), ("x[i]", False), ("x[[0, 1]]", False),
+     ('batch["x"]', False), ("f(x[0])", False), (None, False)],
+)  # fmt: skip
+def test_a_part_is_fixed_where_nothing_but_numbers_tells_it(expression: str | None, fixed: bool):
+    assert advice.takes_fixed_part(expression) is fixed
 
 
 def test_what_goes_back_to_the_device_is_best_kept_there():
@@ -326,7 +349,9 @@ def test_a_tensor_made_on_the_host_is_made_on_the_device_once_or_from_pinned_mem
     [
         ("torch.randn(4, 1024).to(device)", "Make it on the device, which needs no copy"),
         ("torch.FloatTensor([0.5]).to(x.device)", "Its values stand in the code and never change: make it once"),
-        ("cache[rows]", "Keep the index (and a value) on the device"),
+        ("cache[rows]", "Keep the index on the device"),
+        ("self.position[0]", "What is written there is on the host"),
+        ("rows[:2, -1]", "What is written there is on the host"),
     ],
 )
 def test_a_new_tensor_that_is_moved_and_an_index_of_the_host_are_told_by_the_expression(expression: str, part: str):

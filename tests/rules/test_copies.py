@@ -76,7 +76,7 @@ class TestPageableCopy:
         [
             ((110, 120), "the driver took the bytes at once"),
             ((19.4, 119.4), "the driver took the bytes at once"),  # whole µs round to this
-            ((15, 120), "of 2 calls 1 hold the host"),
+            ((15, 120), "one of 2 calls holds the host"),
             ((15, 115), "the host sits in the call"),
         ],
     )

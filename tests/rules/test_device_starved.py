@@ -25,6 +25,7 @@ from syncscope.rules.base.idle_circumstances import (
     IN_MODULE,
     IN_OPS,
     IN_STEP,
+    IN_WALK,
     MADE_ON_HOST,
     ONE_STREAM,
     OURS,
@@ -238,6 +239,7 @@ def test_every_cause_has_its_fix_and_its_sentence():
         IN_MODULE,
         IN_OPS,
         IN_STEP,
+        IN_WALK,
         LATE,
         MADE_ON_HOST,
         ON_CPU,
@@ -318,7 +320,7 @@ def test_the_spaces_between_queued_kernels_are_no_wait_of_a_stream():
     for number in range(100):
         builder.launch("k", call=(number, 1), runs=(101 + 5 * number, 4))
     (found,) = findings(builder, "OVL303")
-    assert "queued on device" in found.message
+    assert "queued but held back" in found.message
     assert "fewer and larger" in found.fix
 
 
@@ -364,7 +366,7 @@ def test_a_row_that_begins_late_with_nothing_before_it_may_wait_for_another_proc
     for number in range(10):
         builder.launch("k", call=(10 * number, 5), runs=(20 + 300 * number, 9))
     (found,) = findings(builder, "OVL303")
-    assert "queued on device" in found.message
+    assert "queued but held back" in found.message
     assert "as when another process has the device" in found.fix
 
 

@@ -87,6 +87,16 @@ def test_a_tensor_that_the_host_fills_in_forward_is_made_on_the_device(expressio
 
 
 @pytest.mark.parametrize(
+    ("expression", "walks"), [("self.module.state_dict()", True), ("model.named_parameters()", True), ("f(x)", False)]
+)
+def test_a_walk_through_the_parts_of_a_model_is_to_be_done_once(expression: str, *, walks: bool) -> None:
+    inside = ("<site-packages>/torch/nn/modules/module.py", 2270, "Module._save_to_state_dict")
+    update = ("ema.py", 220, "Average.update", expression)
+    found = judge(starved().sampled(moments(1000), MAIN, LOOP, update, inside))
+    assert found.fix.startswith("Collect the tensors once, before the loop") == walks
+
+
+@pytest.mark.parametrize(
     ("file", "function", "of_dataset"),
     [
         ("data.py", "Images.__getitem__", True),

@@ -67,6 +67,14 @@ def test_what_was_not_counted_or_not_known_is_null() -> None:
     assert run_of(program().run(processes_on_device=0)).shared_device is False
 
 
+def test_a_phase_without_steps_that_was_counted_for_a_part_of_its_time_has_the_estimate_of_its_waits() -> None:
+    """As its lines have: else one of them would wait more often than all of them together."""
+    builder = TraceBuilder().recording(pid=PID).phase("checkpoint", times=2, one_in=1.25)
+    builder.counted(0, 2830, line(5, "torch.save(x)"), estimate=3444.0, variance=100.0)
+    (saved,) = run_of(builder.run()).phases
+    assert saved.waits_per_step == 1722.0
+
+
 def test_stretches_have_waits_by_their_counted_steps() -> None:
     bins = (
         RunBin(start_ns=0, length_ns=10**9, phase=0, steps=8, counted_steps=4, waits=6),

@@ -23,6 +23,7 @@ from syncscope.rules.base.idle_circumstances import (
     IN_MODULE,
     IN_OPS,
     IN_STEP,
+    IN_WALK,
     MADE_ON_HOST,
     ONE_STREAM,
     OURS,
@@ -247,6 +248,19 @@ ADVICE = (
         "it. What stays the same is made once, outside of the loop.",
         before="targets = torch.ones(shape) * -1",
         after="targets = torch.full(shape, -1.0, device=x.device)",
+    ),
+    Advice(
+        f"{IN_WALK} host work",
+        "Collect the tensors once, before the loop: this walks through all parts of the model each time, and its "
+        "tensors stay the same as long as none is replaced.",
+        before="""
+        for mine, new in zip(ema.state_dict().values(), model.state_dict().values()):
+            mine.lerp_(new, 0.01)
+        """,
+        after="""
+        mine, new = list(ema.state_dict().values()), list(model.state_dict().values())   # once
+        torch._foreach_lerp_(mine, new, 0.01)
+        """,
     ),
     Advice(
         f"{IN_MODULE} host work",

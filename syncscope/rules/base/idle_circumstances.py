@@ -64,6 +64,15 @@ IN_COPY = "in-copy"
 MADE_ON_HOST = "made-on-host"
 """The name for host work that makes a tensor from numbers alone, which the device could do."""
 
+IN_WALK = "in-walk"
+"""The name for host work that walks through all parts of a model for its tensors."""
+
+WALKS = frozenset({
+    "buffers", "children", "modules", "named_buffers", "named_children", "named_modules", "named_parameters",
+    "parameters", "state_dict",
+})  # fmt: skip
+"""Methods of a module that do."""
+
 IN_STEP = "in-step"
 """The name for host work in PyTorch's own Python code of a step, or on gradients: the way from one launch to the
 next."""
@@ -164,6 +173,8 @@ def name_host_work(timeline: Timeline) -> list[str]:
         return [MADE_ON_HOST]
     if _copies_to_device(timeline, found.place):
         return [IN_COPY]
+    if called_name(found.place.running) in WALKS:
+        return [IN_WALK]
     if found.place.runs_through(MODULE_CALL):
         return [IN_MODULE]
     return [IN_STEP] if found.of_step else []

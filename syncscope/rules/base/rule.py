@@ -10,7 +10,20 @@ from typing import Any, ClassVar
 import msgspec
 import numpy as np
 
-from syncscope.advice import CHOICE, DRAWN, FIXED, GIVEN, MADE_ANEW, NO_LOSS, TRUTH, Advice, Example, choose
+from syncscope.advice import (
+    CHOICE,
+    DRAWN,
+    FIXED,
+    FIXED_PART,
+    GIVEN,
+    MADE_ANEW,
+    NO_LOSS,
+    TRUTH,
+    Advice,
+    Example,
+    choose,
+    takes_fixed_part,
+)  # fmt: skip
 from syncscope.rules.base.groups import SAVING_NULL_WHY, Group, groups
 from syncscope.rules.base.occurrences import Occurrences
 from syncscope.rules.base.once import ONCE
@@ -274,6 +287,8 @@ def name_place(place: Place) -> Iterator[str]:
             yield DRAWN
     if moves_fixed_values(shown):
         yield FIXED
+    if takes_fixed_part(shown):
+        yield FIXED_PART
     if takes_given_values(shown):
         yield GIVEN
     if reads_choice(shown):

@@ -32,7 +32,7 @@ function costs(finding, info, impact, step) {
       "span",
       { class: `impact ${impact.level}` },
       el("b", {}, impact.words),
-      impact.amount === null ? null : impact.amount.includes(" step") ? impact.amount : `${impact.amount} ${info.steps.count ? "a step" : "in all"}`,
+      impact.amount === null ? null : unbroken(impact.amount.includes(" step") ? impact.amount : `${impact.amount} ${info.steps.count ? "a step" : "in all"}`),
     ),
     meter,
   );
@@ -182,10 +182,11 @@ function summary(view, shown, data) {
       finding.status === "unexpected" ? null : el("span", { class: "chip" }, finding.status),
       many ? el("span", { class: "chip of-trace" }, data.page.views[finding.trace].label) : null,
       others ? el("span", { class: "chip" }, others) : null,
-      where.some(Boolean) ? el("span", { class: "line" }, where) : null,
-      site && site.expression ? el("code", { class: "expression" }, shortened(site.expression)) : null,
+      // With spaces between: in a row that is narrow, a word would be broken else.
+      where.some(Boolean) ? [el("span", { class: "line" }, where), " "] : null,
+      site && site.expression ? [el("code", { class: "expression" }, shortened(site.expression)), " "] : null,
       site ? null : el("span", { class: "message" }, sentence(finding.message)),
-      often ? el("span", { class: "often" }, often) : null,
+      often ? [el("span", { class: "often" }, often), " "] : null,
       phases ? el("span", { class: "often" }, phases) : null,
     ),
     costs(finding, data.report.traces[finding.trace], impact, data.page.steps[finding.trace]),

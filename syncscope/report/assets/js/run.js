@@ -9,7 +9,7 @@ function drawRun(data, current, paperWidth = null) {
   const notes = [...run.lines, ...run.caveats, ...run.differences];
   fill(
     "run-notes",
-    notes.map((text) => el("li", {}, text)),
+    notes.map((text) => el("li", {}, breakable(unbroken(text)))),
   );
   byId("run-notes").hidden = notes.length === 0;
   drawRunFigure(run, paperWidth);
