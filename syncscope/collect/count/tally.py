@@ -51,6 +51,9 @@ class Tally:
         self.dropped = 0
         """Waits at further places, once there were too many to keep."""
         self.failure = ""
+        self.suspended = False
+        """Nothing is counted, and nothing heard here: a window records, or a look. A wait that tells that its phase
+        begins, and with it a look, was heard before that and not by it."""
         self.compiling: Callable[[], bool] = lambda: False
         """Whether Dynamo compiles on this thread: operators then run on tensors without memory, and do not wait."""
         self.warned = Warned()
@@ -92,7 +95,7 @@ class Tally:
                 warned.place = None
                 account.warnings += 1
                 phase = tracker.at(frame)
-                if not account.on:
+                if not account.on and not self.suspended:
                     return
                 state = states.get(phase.number) or self.of(phase)
                 if not state.sampling.on:
@@ -231,7 +234,7 @@ class Tally:
         account = self._account
         account.calls += 1
         phase = self._tracker.at(frame)
-        if not account.on:
+        if not account.on and not self.suspended:
             return None
         state = self.of(phase)
         if not state.sampling.on:
