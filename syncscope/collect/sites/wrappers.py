@@ -18,7 +18,7 @@ from typing import Any
 from syncscope.collect.features import find
 from syncscope.collect.patching import Patches
 from syncscope.collect.sites.sync_debug import SyncDebugMode
-from syncscope.collect.sites.tensors import are_apart, function_modes, plain_types, unseen
+from syncscope.collect.sites.tensors import are_apart, function_modes, is_on_device, plain_types, unseen
 from syncscope.schema.recording import LOADER_START
 
 Record = Callable[[str, int, Any], None]
@@ -72,11 +72,11 @@ class CallWrappers:
             self._record_conversions(name)
         self._record_copies()
         for name in LINALG_WITHOUT_WARNING:
-            self._record_calls(torch.linalg, name, f"torch.linalg.{name}")
+            self._record_device_calls(torch.linalg, name, f"torch.linalg.{name}")
         # These sort with thrust, which waits without PyTorch's knowledge.
-        self._record_calls(self._owner("_VF"), "unique_dim", "torch.unique")
-        self._record_calls(self._owner("_VF"), "unique_consecutive", "torch.unique_consecutive")
-        self._record_calls(torch.Tensor, "coalesce", "Tensor.coalesce")
+        self._record_device_calls(self._owner("_VF"), "unique_dim", "torch.unique")
+        self._record_device_calls(self._owner("_VF"), "unique_consecutive", "torch.unique_consecutive")
+        self._record_device_calls(torch.Tensor, "coalesce", "Tensor.coalesce")
         self._record_calls(self._owner("utils.data.dataloader._BaseDataLoaderIter"), "__next__", "DataLoader")
         self._record_calls(self._owner("utils.data.dataloader.DataLoader"), "__iter__", LOADER_START)
         self._record_collectives()
@@ -125,6 +125,29 @@ class CallWrappers:
                     if group_of is not None and (group := group_of(args[0] if args else None)):
                         groups[start] = group
                     record(label, start, caller())
+
+            return wrapper
+
+        self._patches.replace(owner, name, make)
+
+    def _record_device_calls(self, owner: Any, name: str, label: str) -> None:
+        """Record the calls of ``owner.name`` on a tensor of the device, also where PyTorch warns of one of their waits.
+        A tensor that is coalesced is returned as it is."""
+        record, now, caller, torch = self._record, time.time_ns, calling_frame, self._torch
+        compiling = torch.compiler.is_compiling
+
+        def make(original: Any) -> Any:
+            def wrapper(*args: Any, **kwargs: Any) -> Any:
+                if compiling():
+                    return original(*args, **kwargs)
+                start, result = now(), None
+                try:
+                    result = original(*args, **kwargs)
+                    return result
+                finally:
+                    first = args[0] if args else next(iter(kwargs.values()), None)
+                    if result is not first and unseen(torch, is_on_device, torch, first):
+                        record(label, start, caller())
 
             return wrapper
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from syncscope.collect.annotations import expected
 from syncscope.collect.count import tally
@@ -136,6 +137,24 @@ def test_a_window_hands_its_events_over_and_nothing_is_counted_twice() -> None:
         assert (found.count, found.steps, found.estimate, found.last_step) == (4 + 3 + 2, 4 + 2 + 1, 9.0, 7)
         assert run.counter.counted_steps(train) == 8 == train.steps
         assert [each.windows for each in run.counter.bins].count(True) == 1
+
+
+def test_a_call_in_which_pytorch_warned_is_one_wait_in_a_window_too() -> None:
+    with running() as run:
+        train = run.enter(Phase(1))
+        read()
+        run.step(MS)
+        stack = only(run).stack
+        run.counter.suspend()
+        run.step(MS)
+        before, inside, other = (event("warning", "", end, stack) for end in (14, 16, 18))
+        call = replace(event("call", "torch.unique_consecutive", 17, stack), start_ns=15)
+        unwarned = replace(call, start_ns=17, end_ns=20)
+        events = [before, inside, call, replace(other, tid=2), unwarned]
+        run.counter.add_window(train, events, [10, 20])
+        run.counter.resume()
+        found = {wait.name: wait.count for wait in run.counter.waits()}
+    assert found == {"": 1 + 3, "torch.unique_consecutive": 1}
 
 
 def test_waits_of_a_phase_inside_of_a_window_are_not_those_of_its_steps(monkeypatch: pytest.MonkeyPatch) -> None:
