@@ -267,6 +267,7 @@ class Tally:
                 continue
             places, key = _places_like(state, place)
             if (known := places.get(key)) is not None:
+                known.first_step = min(known.first_step, seen.first_step)
                 known.add(seen)
                 self._kept -= 1
             else:
@@ -278,7 +279,7 @@ class Tally:
         say, which is over for all but a window."""
         for other in list(self.phases.values()):
             like = _copy_at(other, event)
-            if like is not None and like.to_device is not None:
+            if like is not None and (like.to_device is not None or not like.name):
                 places, key = _places_like(state, like)
                 place = self._new_place(places, key, like.name, like.stack, like.to_device, step)
                 if place is not None:
@@ -324,6 +325,8 @@ class Tally:
             if place is None:
                 return
             place.thread = thread
+            for name in COPIES if event.kind == "warning" else ():
+                self._absorb(place, name)
         if place.step == step:
             place.now += 1
         else:

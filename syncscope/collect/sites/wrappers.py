@@ -48,10 +48,13 @@ _RUNS_ON_DEVICE = {"CUDA", "CompositeExplicitAutograd", "CompositeImplicitAutogr
 class CallWrappers:
     """Wraps entry points, and puts them back on ``close``."""
 
-    def __init__(self, torch: Any, record: Record, mode: SyncDebugMode) -> None:
+    def __init__(self, torch: Any, record: Record, mode: SyncDebugMode, *, hears_copies: bool = False) -> None:
+        """``hears_copies``: a copy that waits leaves its warning, which takes longer than a record of the call, and
+        tells that it waited."""
         self._torch = torch
         self._record = record
         self._mode = mode
+        self._hears_copies = hears_copies
         self._patches = Patches(torch)
         self.warnings = WarningCount()
         self._operators = OperatorFilter(torch)
@@ -212,14 +215,14 @@ class CallWrappers:
     def _record_conversions(self, name: str) -> None:
         """Record the calls of ``Tensor.to``, ``cuda`` and ``cpu`` that copy between host and device."""
         record, now, caller, warnings = self._record, time.time_ns, calling_frame, self.warnings
-        suspend, resume = self._mode.suspend_if_unnoticed, self._mode.resume
+        suspend, resume, heard = self._mode.suspend_if_unnoticed, self._mode.resume, self._hears_copies
         plain, modes, torch = self._plain, self._function_modes, self._torch
         label = f"Tensor.{name}"
 
         def make(original: Any) -> Any:
             def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
                 # A subclass may run Python of its own, whose waits have lines of their own.
-                suspended = type(self) in plain and suspend()
+                suspended = not heard and type(self) in plain and suspend()
                 before, start = warnings.count, now()
                 try:
                     result = original(self, *args, **kwargs)

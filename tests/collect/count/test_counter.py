@@ -269,6 +269,29 @@ def test_a_copy_that_waits_in_another_phase_waits_in_those_that_only_a_window_sa
     assert (found[1].count, found[2].count) == (2, 2 - window_first)
 
 
+@pytest.mark.parametrize("heard_first", [True, False])
+def test_a_copy_that_only_windows_saw_waits_where_one_of_them_heard_it(heard_first: bool) -> None:
+    """A window in which nothing is timed hears PyTorch's warnings of copies."""
+    with running() as run:
+        train, evaluate = run.enter(Phase(1)), Phase(2, "evaluate")
+        run.step(MS)
+        read()
+        stack = only(run).stack
+        run.counter.tally.phases[train.number].warned.clear()
+        heard, timed = [event("warning", "", 15, stack)], [event("call", "Tensor.cpu", at, stack) for at in (14, 25)]
+        both = [(train, heard, [10, 20]), (train, timed, [10, 20, 30])]
+        for phase, events, ends in [*both[:: 1 if heard_first else -1], (evaluate, timed, [10, 20, 30])]:
+            run.enter(phase)
+            run.counter.suspend()
+            for _ in ends[1:]:
+                run.step(MS)
+            run.counter.add_window(phase, events, ends)
+            run.counter.resume()
+        found = {each.phase: each for each in run.counter.waits()}
+    assert [(each.kind, each.may_wait) for each in found.values()] == [("warning", False)] * 2
+    assert (found[1].count, found[1].steps, found[1].first_step, found[2].count) == (3, 3, 1, 2)
+
+
 def test_copies_say_their_direction_bytes_and_memory() -> None:
     with running() as run:
         make = run.torch.Tensor

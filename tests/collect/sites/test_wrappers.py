@@ -135,6 +135,15 @@ def test_copies_run_without_their_warning_where_nobody_could_miss_it(log: Log) -
     assert log.modes == ["suspend if unnoticed", "resume"] * 2
 
 
+def test_copies_keep_their_warnings_where_they_are_to_be_heard() -> None:
+    log = Log()
+    log.wrappers = CallWrappers(torch, log.record, log, hears_copies=True)  # type: ignore[arg-type]
+    log.wrappers.open()
+    torch.ones(3).to(torch.float64)
+    log.wrappers.close()
+    assert log.modes == []
+
+
 def test_copies_of_a_subclass_keep_their_warnings(log: Log) -> None:
     class Mine(Tensor):  # type: ignore[misc]
         pass
