@@ -16,6 +16,7 @@ from syncscope.schema.findings import Finding
 from syncscope.schema.recording import Recording
 from syncscope.schema.report import Report
 from syncscope.schema.run import CompilingWaits
+from syncscope.timeline.places import recorded_frames, without_wrappers
 
 WAITS = "SYN"
 """How the codes of rules about waits begin. The first of them that claims a wait keeps it."""
@@ -149,9 +150,9 @@ def counted_lines(recordings: Iterable[Recording]) -> dict[Line, float]:
     for recording in speakers(recordings):
         assert recording.run is not None
         for wait in recording.run.waits:
-            stack = recording.stacks[wait.stack]
-            if wait.kind == "warning" and stack:
-                frame = recording.frames[stack[-1]]
+            frames = recorded_frames(recording, wait.stack)
+            if wait.kind == "warning" and frames:
+                frame = without_wrappers(frames)[-1]
                 scaled = wait.count * recording.run.phases[wait.phase].one_in
                 count = scaled if wait.estimate is None else wait.estimate
                 lines[frame.file, frame.line or 0] += count + wait.before
@@ -159,20 +160,21 @@ def counted_lines(recordings: Iterable[Recording]) -> dict[Line, float]:
 
 
 def reported_places(report: Report) -> dict[Line, dict[str, float]]:
-    """Occurrences by ``at`` and phase. Rules about waits share those of one expression out among them; what other rules
-    say of it is no more than these, or all there is."""
-    expressions: dict[tuple[object, ...], dict[str, float]] = defaultdict(dict)
+    """Occurrences by ``at`` and phase. Rules about waits share those of one expression out among them where a window
+    recorded it, and each tell all of them where none did; what other rules say of it is no more than these, or all
+    there is."""
+    expressions: dict[tuple[object, ...], dict[tuple[str, bool], float]] = defaultdict(dict)
     for finding in report.findings:
         if finding.occurrences is not None and (at := finding.at or finding.site) is not None:
             run = report.traces[finding.trace].run
             process = run.pid if run is not None else None
             key = (at.file, at.line or 0, finding.phase or "", process, *expression(finding, report))
-            rules = expressions[key]
-            rules[finding.rule] = max(rules.get(finding.rule, 0), finding.occurrences)
+            rule = finding.rule, finding.site_source != "count"
+            expressions[key][rule] = max(expressions[key].get(rule, 0), finding.occurrences)
     places: dict[Line, dict[str, float]] = defaultdict(dict)
     for (file, line, phase, *_), rules in expressions.items():
         phases = places[str(file), int(str(line))]
-        shared = sum(count for rule, count in rules.items() if rule.startswith(WAITS))
+        shared = sum(count for (rule, recorded), count in rules.items() if rule.startswith(WAITS) and recorded)
         phases[str(phase)] = phases.get(str(phase), 0) + max(shared, *rules.values())
     return dict(places)
 

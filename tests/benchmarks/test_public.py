@@ -144,6 +144,28 @@ def test_the_oracle_counts_by_line_whatever_the_program_filters(tmp_path: Path, 
     assert done.stderr == ""
 
 
+@pytest.mark.parametrize(("folder", "inner"), [("site-packages/lib", "program"), ("repo", "tensors")])
+def test_the_oracle_passes_methods_of_a_librarys_tensors_as_the_report_does(
+    tmp_path: Path, folder: str, inner: str
+) -> None:
+    (tmp_path / "torch.py").write_text(STAND_IN)
+    tensors, program = tmp_path / folder / "tensors.py", tmp_path / "program.py"
+    tensors.parent.mkdir(parents=True)
+    tensors.write_text(
+        "import warnings\ndef __torch_function__():\n    warnings.warn('called a synchronizing CUDA operation')\n"
+    )
+    program.write_text(
+        f"import sys, torch\nsys.path.append({str(tensors.parent)!r})\nimport tensors\ntensors.__torch_function__()\n"
+    )
+    results = tmp_path / "results"
+    results.mkdir()
+    variables = {**os.environ, "ORACLE": str(results), "PYTHONPATH": f"{PUBLIC / 'oracle'}{os.pathsep}{tmp_path}"}
+    subprocess.run([sys.executable, program], env=variables, check=True)
+    (written,) = results.glob("*.json")
+    (row_of,) = json.loads(written.read_text())["counts"]
+    assert Path(row_of[0]).stem == inner and row_of[1] == {"program": 4, "tensors": 3}[inner]
+
+
 @pytest.mark.parametrize(
     ("one", "other", "same"),
     [
@@ -196,6 +218,35 @@ def test_each_line_of_the_oracle_is_held_against_counts_and_findings(tmp_path: P
     assert (second.warned, second.counted, second.found) == (5, 4, False)
     assert compared.elsewhere == {"train.py:11": 8}
     assert compared.windows == ["train 20-22 of 40"]
+
+
+def test_rules_about_a_line_that_no_window_recorded_each_tell_all_of_its_waits(tmp_path: Path) -> None:
+    oracle = write_oracle(tmp_path / "oracle", [["/tmp/repo/train.py", 5, "", 0, True, False, 40]])
+    results = write_results(tmp_path / "results")
+    made = report(found=[
+        msgspec.structs.replace(
+            finding(rule, "name", 5, "x.item()"), at=AT, phase="other", occurrences=40, site_source="count"
+        )
+        for rule in ("SYN102", "SYN103")
+    ])  # fmt: skip
+    (results / "report.json").write_text(made.to_json())
+    (line,) = compare(oracle, results).lines
+    assert line.exact and line.phases == {"other": 40}
+
+
+def test_counted_waits_in_a_librarys_tensors_are_those_of_the_line_that_calls_them(tmp_path: Path) -> None:
+    oracle = write_oracle(tmp_path / "oracle", [["/tmp/repo/train.py", 5, "", 0, True, False, 4]])
+    results = write_results(tmp_path / "results")
+    path = results / "trace.json.gz"
+    content = json.loads(gzip.decompress(path.read_bytes()))
+    recording = msgspec.convert(content["syncscope"], Recording)
+    inner = RecordedFrame(file="<site-packages>/lib/tensors.py", line=3, function="Lazy.__torch_function__")
+    assert recording.run is not None
+    run = msgspec.structs.replace(recording.run, waits=(CountedWait(phase=0, stack=0, kind="warning", count=1),))
+    recording = msgspec.structs.replace(recording, frames=(*recording.frames, inner), stacks=((0, 3),), run=run)
+    path.write_bytes(gzip.compress(msgspec.json.encode({**content, "syncscope": recording})))
+    compared = compare(oracle, results)
+    assert compared.lines[0].counted == 4 and not compared.elsewhere
 
 
 def test_a_row_says_what_is_missed_and_what_failed(tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ class FakeWindow:
 class FakeRecorder:
     missing: tuple[str, ...] = ()
 
-    def __init__(self, torch: Any, stacks: Any, threads: Any) -> None:
+    def __init__(self, torch: Any, stacks: Any, threads: Any, hears_copies: bool) -> None:
         self._stacks = stacks
         self._warm = False
 

@@ -22,6 +22,8 @@ from pathlib import Path
 MESSAGE = "called a synchronizing CUDA operation"
 WRAPPERS = (os.path.join("torch", "utils", "_device.py"), os.path.join("torch", "overrides.py"))
 """Frames of a device context or a function mode around the call that waits."""
+METHODS = ("__torch_function__", "__torch_dispatch__")
+"""Methods of a library's own tensors, which pass on what was called with them."""
 COMPILERS = {
     os.path.join("torch", "_dynamo", "convert_frame.py"): ("_compile",),
     os.path.join("torch", "_inductor", "compile_fx.py"): (
@@ -43,6 +45,11 @@ def is_users(file: str) -> bool:
     return not (file.startswith(("<", LIBRARY)) or "site-packages" in file or "torchinductor" in file)
 
 
+def passes_on(frame) -> bool:  # type: ignore[no-untyped-def]
+    code = frame.f_code
+    return code.co_filename.endswith(WRAPPERS) or (code.co_name in METHODS and "site-packages" in code.co_filename)
+
+
 def compiles(frame, user) -> bool:  # type: ignore[no-untyped-def]
     """Whether a compiler is at work between ``frame`` and the user's around it."""
     while frame is not None and frame is not user:
@@ -61,7 +68,7 @@ class Oracle:
 
     def count(self, frame) -> None:  # type: ignore[no-untyped-def]
         """One warning that reached ``frame``."""
-        while frame.f_back is not None and frame.f_code.co_filename.endswith(WRAPPERS):
+        while frame.f_back is not None and passes_on(frame):
             frame = frame.f_back
         user = frame
         while user.f_back is not None and not is_users(user.f_code.co_filename):

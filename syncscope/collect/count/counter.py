@@ -196,7 +196,7 @@ class Counter(Books):
             return
         self._settle()
         self._end_blocks()
-        self._suspended = True
+        self._suspended = self.tally.suspended = True
         self._tail = False
         self._window_events.begin(self._state.phase.number)
         if self._account.on:
@@ -207,7 +207,7 @@ class Counter(Books):
         if not self._suspended:
             return
         self._settle()
-        self._suspended = False
+        self._suspended = self.tally.suspended = False
         for state in list(self.tally.phases.values()):
             steps = state.phase.steps - state.since
             if state.told_at_begin and not self._window_events.was_in(state.phase.number):

@@ -51,6 +51,9 @@ class Tally:
         self.dropped = 0
         """Waits at further places, once there were too many to keep."""
         self.failure = ""
+        self.suspended = False
+        """Nothing is counted, and nothing heard here: a window records, or a look. A wait that tells that its phase
+        begins, and with it a look, was heard before that and not by it."""
         self.compiling: Callable[[], bool] = lambda: False
         """Whether Dynamo compiles on this thread: operators then run on tensors without memory, and do not wait."""
         self.warned = Warned()
@@ -92,7 +95,7 @@ class Tally:
                 warned.place = None
                 account.warnings += 1
                 phase = tracker.at(frame)
-                if not account.on:
+                if not account.on and not self.suspended:
                     return
                 state = states.get(phase.number) or self.of(phase)
                 if not state.sampling.on:
@@ -231,7 +234,7 @@ class Tally:
         account = self._account
         account.calls += 1
         phase = self._tracker.at(frame)
-        if not account.on:
+        if not account.on and not self.suspended:
             return None
         state = self.of(phase)
         if not state.sampling.on:
@@ -264,6 +267,7 @@ class Tally:
                 continue
             places, key = _places_like(state, place)
             if (known := places.get(key)) is not None:
+                known.first_step = min(known.first_step, seen.first_step)
                 known.add(seen)
                 self._kept -= 1
             else:
@@ -275,7 +279,7 @@ class Tally:
         say, which is over for all but a window."""
         for other in list(self.phases.values()):
             like = _copy_at(other, event)
-            if like is not None and like.to_device is not None:
+            if like is not None and (like.to_device is not None or not like.name):
                 places, key = _places_like(state, like)
                 place = self._new_place(places, key, like.name, like.stack, like.to_device, step)
                 if place is not None:
@@ -321,6 +325,8 @@ class Tally:
             if place is None:
                 return
             place.thread = thread
+            for name in COPIES if event.kind == "warning" else ():
+                self._absorb(place, name)
         place.add_event(None if state.stepless else step)
         place.blocked_ns += event.end_ns - event.start_ns
         place.may_wait |= event.name == "torch.ops"

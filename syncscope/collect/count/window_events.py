@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bisect
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from syncscope.collect.count.phase_tally import PhaseTally
 from syncscope.collect.count.tally import WAITING_CALLS, Tally
@@ -53,9 +53,7 @@ class WindowEvents:
         phase, steps = state.phase, len(boundaries_ns) - 1
         names = self._threads.names()
         first = max(phase.steps - steps, 0)
-        for event in events:
-            if event.kind != "warning" and event.name not in WAITING_CALLS:
-                continue
+        for event in _waits(events):
             step = bisect.bisect_left(boundaries_ns, event.end_ns) - 1
             where = self._phase_at(event.end_ns)
             inside = self._tally.phases.get(phase.number if where is None else where)
@@ -68,3 +66,15 @@ class WindowEvents:
         """The number of the phase that the program was in at that time of a window; ``None`` before it."""
         at = bisect.bisect_right(self._entered, time_ns, key=lambda entered: entered[0]) - 1
         return self._entered[at][1] if at >= 0 else None
+
+
+def _waits(events: Sequence[SiteEvent]) -> Iterator[SiteEvent]:
+    """The waits among ``events``, which are in order of their ends. A call in which PyTorch warned is no other wait
+    than that, as it is none outside of windows."""
+    warned_ns: dict[int, int] = {}
+    for event in events:
+        if event.kind == "warning":
+            warned_ns[event.tid] = event.end_ns
+            yield event
+        elif event.name in WAITING_CALLS and warned_ns.get(event.tid, -1) < event.start_ns:
+            yield event

@@ -13,7 +13,7 @@ from syncscope.collect.sites.tensors import (
     are_apart,
     dispatch_modes,
     function_modes,
-    is_tensor,
+    is_on_device,
     plain_types,
     unseen,
     without_data,
@@ -127,7 +127,7 @@ class CountingWrappers(CallWrappers):
                 if not args or result is args[0] or warnings.count != before:
                     works = False
                 elif modes() or type(args[0]) not in plain:
-                    works = unseen(torch, _is_on_device, torch, args[0])
+                    works = unseen(torch, is_on_device, torch, args[0])
                 else:
                     works = args[0].is_cuda
                 if works:
@@ -261,10 +261,3 @@ def _copy_teller(label: str, counts: Counts, torch: Any) -> Callable[[int, Any, 
             counts.passed()
 
     return tell
-
-
-def _is_on_device(torch: Any, tensor: Any) -> bool:
-    try:
-        return is_tensor(torch, tensor) and bool(tensor.is_cuda)
-    except Exception:  # what stands in for a tensor may not say
-        return False

@@ -72,7 +72,7 @@ class Looks:
         self._wanted = {number: one for number, one in self._wanted.items() if number != phase.number}
         self.tried[phase.number] += 1
         profiler = KinetoWindow(self._torch, cpu=True, cuda=False, on_foreign=self.end)
-        sites = SiteRecorder(self._torch, self._stacks, self._threads)
+        sites = SiteRecorder(self._torch, self._stacks, self._threads, hears_copies=True)
         census = self._census_of(phase)
         self._thread, self._phase = threading.get_ident(), phase
         self._begun = profiler, sites, census, time.time_ns()

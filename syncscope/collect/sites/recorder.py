@@ -23,18 +23,20 @@ Event = tuple[EventKind, str, int, int, int, int, "str | None"]
 class SiteRecorder:
     """Records the program's waits and copies from ``open`` to ``close``. Several windows share one table of stacks.
 
+    ``hears_copies``: nothing is timed, so copies that wait are told by PyTorch's warnings as well.
+
     Opening needs an initialised CUDA context. ``close`` puts back every setting and method, and does nothing unless
     open. Opening raises ``features.Unsupported`` where PyTorch has no sync debug mode.
     """
 
-    def __init__(self, torch: Any, stacks: Stacks, threads: Threads) -> None:
+    def __init__(self, torch: Any, stacks: Stacks, threads: Threads, *, hears_copies: bool = False) -> None:
         features.require(torch, features.SYNC_DEBUG_MODE, "see waits")
         self._torch = torch
         self._events: list[Event] = []
         self._open = threading.Event()
         """Else nothing is kept: a function of the program's may go on to call a wrapper that it took for PyTorch's."""
         self._add = _make_add(self._events, stacks, threads, self._open.is_set)
-        self._calls = CallWrappers(torch, self._add, sync_debug_mode)
+        self._calls = CallWrappers(torch, self._add, sync_debug_mode, hears_copies=hears_copies)
         self._listening = False
 
     @property

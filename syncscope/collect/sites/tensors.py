@@ -58,3 +58,11 @@ def are_apart(torch: Any, one: Any, other: Any) -> bool:
         return bool(one.is_cuda is not other.is_cuda and one.numel())
     except Exception:  # it is the program's
         return False
+
+
+def is_on_device(torch: Any, tensor: Any) -> bool:
+    """Whether it is a tensor on the device. What stands in for a tensor may not say."""
+    try:
+        return is_tensor(torch, tensor) and bool(tensor.is_cuda)
+    except Exception:  # it is the program's
+        return False

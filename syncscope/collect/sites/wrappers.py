@@ -18,7 +18,7 @@ from typing import Any
 from syncscope.collect.features import find
 from syncscope.collect.patching import Patches
 from syncscope.collect.sites.sync_debug import SyncDebugMode
-from syncscope.collect.sites.tensors import are_apart, function_modes, plain_types, unseen
+from syncscope.collect.sites.tensors import are_apart, function_modes, is_on_device, plain_types, unseen
 from syncscope.schema.recording import LOADER_START
 
 Record = Callable[[str, int, Any], None]
@@ -48,10 +48,13 @@ _RUNS_ON_DEVICE = {"CUDA", "CompositeExplicitAutograd", "CompositeImplicitAutogr
 class CallWrappers:
     """Wraps entry points, and puts them back on ``close``."""
 
-    def __init__(self, torch: Any, record: Record, mode: SyncDebugMode) -> None:
+    def __init__(self, torch: Any, record: Record, mode: SyncDebugMode, *, hears_copies: bool = False) -> None:
+        """``hears_copies``: a copy that waits leaves its warning, which takes longer than a record of the call, and
+        tells that it waited."""
         self._torch = torch
         self._record = record
         self._mode = mode
+        self._hears_copies = hears_copies
         self._patches = Patches(torch)
         self.warnings = WarningCount()
         self._operators = OperatorFilter(torch)
@@ -72,11 +75,11 @@ class CallWrappers:
             self._record_conversions(name)
         self._record_copies()
         for name in LINALG_WITHOUT_WARNING:
-            self._record_calls(torch.linalg, name, f"torch.linalg.{name}")
+            self._record_device_calls(torch.linalg, name, f"torch.linalg.{name}")
         # These sort with thrust, which waits without PyTorch's knowledge.
-        self._record_calls(self._owner("_VF"), "unique_dim", "torch.unique")
-        self._record_calls(self._owner("_VF"), "unique_consecutive", "torch.unique_consecutive")
-        self._record_calls(torch.Tensor, "coalesce", "Tensor.coalesce")
+        self._record_device_calls(self._owner("_VF"), "unique_dim", "torch.unique")
+        self._record_device_calls(self._owner("_VF"), "unique_consecutive", "torch.unique_consecutive")
+        self._record_device_calls(torch.Tensor, "coalesce", "Tensor.coalesce")
         self._record_calls(self._owner("utils.data.dataloader._BaseDataLoaderIter"), "__next__", "DataLoader")
         self._record_calls(self._owner("utils.data.dataloader.DataLoader"), "__iter__", LOADER_START)
         self._record_collectives()
@@ -125,6 +128,29 @@ class CallWrappers:
                     if group_of is not None and (group := group_of(args[0] if args else None)):
                         groups[start] = group
                     record(label, start, caller())
+
+            return wrapper
+
+        self._patches.replace(owner, name, make)
+
+    def _record_device_calls(self, owner: Any, name: str, label: str) -> None:
+        """Record the calls of ``owner.name`` on a tensor of the device, also where PyTorch warns of one of their waits.
+        A tensor that is coalesced is returned as it is."""
+        record, now, caller, torch = self._record, time.time_ns, calling_frame, self._torch
+        compiling = torch.compiler.is_compiling
+
+        def make(original: Any) -> Any:
+            def wrapper(*args: Any, **kwargs: Any) -> Any:
+                if compiling():
+                    return original(*args, **kwargs)
+                start, result = now(), None
+                try:
+                    result = original(*args, **kwargs)
+                    return result
+                finally:
+                    first = args[0] if args else next(iter(kwargs.values()), None)
+                    if result is not first and unseen(torch, is_on_device, torch, first):
+                        record(label, start, caller())
 
             return wrapper
 
@@ -189,14 +215,14 @@ class CallWrappers:
     def _record_conversions(self, name: str) -> None:
         """Record the calls of ``Tensor.to``, ``cuda`` and ``cpu`` that copy between host and device."""
         record, now, caller, warnings = self._record, time.time_ns, calling_frame, self.warnings
-        suspend, resume = self._mode.suspend_if_unnoticed, self._mode.resume
+        suspend, resume, heard = self._mode.suspend_if_unnoticed, self._mode.resume, self._hears_copies
         plain, modes, torch = self._plain, self._function_modes, self._torch
         label = f"Tensor.{name}"
 
         def make(original: Any) -> Any:
             def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
                 # A subclass may run Python of its own, whose waits have lines of their own.
-                suspended = type(self) in plain and suspend()
+                suspended = not heard and type(self) in plain and suspend()
                 before, start = warnings.count, now()
                 try:
                     result = original(self, *args, **kwargs)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from syncscope.collect.annotations import expected
 from syncscope.collect.count import tally
@@ -138,6 +139,24 @@ def test_a_window_hands_its_events_over_and_nothing_is_counted_twice() -> None:
         assert [each.windows for each in run.counter.bins].count(True) == 1
 
 
+def test_a_call_in_which_pytorch_warned_is_one_wait_in_a_window_too() -> None:
+    with running() as run:
+        train = run.enter(Phase(1))
+        read()
+        run.step(MS)
+        stack = only(run).stack
+        run.counter.suspend()
+        run.step(MS)
+        before, inside, other = (event("warning", "", end, stack) for end in (14, 16, 18))
+        call = replace(event("call", "torch.unique_consecutive", 17, stack), start_ns=15)
+        unwarned = replace(call, start_ns=17, end_ns=20)
+        events = [before, inside, call, replace(other, tid=2), unwarned]
+        run.counter.add_window(train, events, [10, 20])
+        run.counter.resume()
+        found = {wait.name: wait.count for wait in run.counter.waits()}
+    assert found == {"": 1 + 3, "torch.unique_consecutive": 1}
+
+
 def test_waits_of_a_phase_inside_of_a_window_are_not_those_of_its_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     with running() as run:
         train, evaluate = run.enter(Phase(1)), Phase(2, "evaluate")
@@ -248,6 +267,29 @@ def test_a_copy_that_waits_in_another_phase_waits_in_those_that_only_a_window_sa
     assert {each.direction for each in found.values()} == {"DtoH"}
     assert not any(each.may_wait for each in found.values())
     assert (found[1].count, found[2].count) == (2, 2 - window_first)
+
+
+@pytest.mark.parametrize("heard_first", [True, False])
+def test_a_copy_that_only_windows_saw_waits_where_one_of_them_heard_it(heard_first: bool) -> None:
+    """A window in which nothing is timed hears PyTorch's warnings of copies."""
+    with running() as run:
+        train, evaluate = run.enter(Phase(1)), Phase(2, "evaluate")
+        run.step(MS)
+        read()
+        stack = only(run).stack
+        run.counter.tally.phases[train.number].warned.clear()
+        heard, timed = [event("warning", "", 15, stack)], [event("call", "Tensor.cpu", at, stack) for at in (14, 25)]
+        both = [(train, heard, [10, 20]), (train, timed, [10, 20, 30])]
+        for phase, events, ends in [*both[:: 1 if heard_first else -1], (evaluate, timed, [10, 20, 30])]:
+            run.enter(phase)
+            run.counter.suspend()
+            for _ in ends[1:]:
+                run.step(MS)
+            run.counter.add_window(phase, events, ends)
+            run.counter.resume()
+        found = {each.phase: each for each in run.counter.waits()}
+    assert [(each.kind, each.may_wait) for each in found.values()] == [("warning", False)] * 2
+    assert (found[1].count, found[1].steps, found[1].first_step, found[2].count) == (3, 3, 1, 2)
 
 
 def test_copies_say_their_direction_bytes_and_memory() -> None:

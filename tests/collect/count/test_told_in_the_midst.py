@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from types import FrameType
 
 import pytest
 
@@ -42,3 +43,29 @@ def test_the_moment_before_a_slow_first_step_is_none_of_the_counted_ones() -> No
         state = run.counter.tally.of(evaluate)
         assert 1 < state.counted_steps < evaluate.steps == 6 * 8
         assert only(run).estimate == pytest.approx(6 * 8 * 6, rel=0.01)
+
+
+@pytest.mark.parametrize("explicit", [False, True])
+def test_a_wait_that_tells_of_a_phase_counts_though_a_look_begins_with_that(explicit: bool) -> None:
+    """Nothing but the wait says that the evaluation's loop is over. The look hears what comes behind it."""
+    with running() as run:
+        evaluate, between = run.enter(Phase(1, "evaluate")), Phase(2, "epoch end")
+        run.step(MS)
+
+        def at(frame: FrameType) -> Phase:
+            if run.tracker.current is evaluate:
+                run.enter(between)
+                run.counter.suspend()
+            return between
+
+        run.tracker.at = at  # type: ignore[method-assign]
+        if explicit:
+            run.torch._C._cuda_synchronize()
+        else:
+            wait()
+        wait()  # the look's
+        run.counter.add_window(between, (), (0,))
+        run.counter.resume()
+        assert (only(run).phase, only(run).count, only(run).estimate) == (2, 1, 1)
+        wait()
+        assert sum(one.count for one in run.counter.waits()) == 2

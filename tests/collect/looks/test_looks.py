@@ -44,7 +44,9 @@ class FakeProfiler:
 
 
 class FakeRecorder:
-    def __init__(self, *parts: Any) -> None: ...
+    def __init__(self, *parts: Any, hears_copies: bool) -> None:
+        assert hears_copies
+
     def open(self) -> None: ...
     def close(self) -> None: ...
     def take(self) -> tuple[()]:

@@ -34,3 +34,15 @@ def test_a_line_that_waits_seldom_gets_its_op_and_every_wait_is_counted(tmp_path
     report = Report.from_json((folder / "out" / "report.json").read_bytes())
     (finding,) = (finding for finding in report.findings if finding.site and finding.site.line == 19)
     assert (finding.op, finding.site_source, finding.name) == ("aten::nonzero", "count", "dynamic-shape")
+
+
+def test_a_wait_that_tells_of_the_end_of_a_loop_is_counted_where_a_look_begins_with_it(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    found = profiled(folder, PLACE, "waits_after_evaluations.py", "9", "20", "0.02")
+    assert found.status == 0, found.stderr
+    document = json.loads(gzip.decompress((folder / "out" / "trace.json.gz").read_bytes()))
+    run = msgspec.convert(document["syncscope"], Recording).run
+    assert run is not None
+    assert [(phase.kind, phase.steps) for phase in run.phases if phase.steps] == [("train", 180), ("evaluate", 180)]
+    (wait,) = run.waits
+    assert (run.phases[wait.phase].kind, wait.count, wait.estimate) == ("epoch end", 9, 9)

@@ -64,13 +64,34 @@ def log() -> Iterator[Log]:
     assert state() == before
 
 
-def test_functions_that_wait_in_other_libraries_are_recorded_at_their_line(log: Log) -> None:
+def run_in_other_libraries() -> None:
     square = torch.eye(2)
     torch.linalg.eigh(square)
+    torch.linalg.eigvals(input=square)
     square.unique(dim=0)
-    square.to_sparse().coalesce()
+    twice = torch.sparse_coo_tensor(torch.tensor([[0, 0]]), torch.ones(2), check_invariants=True)
+    twice.coalesce().coalesce()
+
+
+def test_functions_that_wait_in_other_libraries_are_recorded_at_their_line(
+    log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Tensor, "is_cuda", property(lambda one: True), raising=False)
+    run_in_other_libraries()
     names = [name for name, function in log.calls]
-    assert names == ["torch.linalg.eigh", "torch.unique", "Tensor.coalesce"]
+    assert names == ["torch.linalg.eigh", "torch.linalg.eigvals", "torch.unique", "Tensor.coalesce"]
+
+
+def test_functions_of_other_libraries_wait_for_nothing_on_the_host(log: Log) -> None:
+    run_in_other_libraries()
+    assert log.calls == []
+
+
+def test_a_function_that_fails_is_recorded_too(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Tensor, "is_cuda", property(lambda one: True), raising=False)
+    with pytest.raises(RuntimeError):
+        torch.linalg.eigh(torch.ones(2, 3))
+    assert [name for name, function in log.calls] == ["torch.linalg.eigh"]
 
 
 def test_copies_of_nothing_are_not_recorded(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,6 +133,15 @@ def test_copies_run_without_their_warning_where_nobody_could_miss_it(log: Log) -
     log.may_suspend = False
     torch.ones(3).to(torch.float64)
     assert log.modes == ["suspend if unnoticed", "resume"] * 2
+
+
+def test_copies_keep_their_warnings_where_they_are_to_be_heard() -> None:
+    log = Log()
+    log.wrappers = CallWrappers(torch, log.record, log, hears_copies=True)  # type: ignore[arg-type]
+    log.wrappers.open()
+    torch.ones(3).to(torch.float64)
+    log.wrappers.close()
+    assert log.modes == []
 
 
 def test_copies_of_a_subclass_keep_their_warnings(log: Log) -> None:

@@ -48,7 +48,7 @@ class FakeWindow:
 class FakeRecorder:
     missing: tuple[str, ...] = ()
 
-    def __init__(self, *parts: object) -> None:
+    def __init__(self, *parts: object, hears_copies: bool) -> None:
         pass
 
     def open(self) -> None:
