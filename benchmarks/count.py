@@ -60,7 +60,8 @@ SETTLING_S = 0.015
 """Python learns anew where the attributes of classes are."""
 
 SHADOW, SHORT_SHADOW = 16, 3
-"""Steps behind one that may be longer for the same reason: where wrappers were put in or taken out, and elsewhere."""
+"""Steps behind one that may be longer for the same reason: where wrappers were put in or taken out, and elsewhere. None
+are told apart where most would be such steps: they are usual then."""
 
 STRETCH_S, STRETCH = 0.5, 64
 """Steps that are not interrupted are compared with those around them, within so long, and so many at least."""
@@ -253,7 +254,7 @@ class Loop:
     def _measure_blocks(
         self, steps: int, seconds: float, order: random.Random
     ) -> Generator[None, None, list[tuple[list[float], list[OnStep]]]]:
-        """Blocks of ``steps`` with all of it off, and on. Two with all of it off are in ``_same``."""
+        """Two blocks of ``steps`` with all of it off, and one with all on, time and again. The two are in ``_same``."""
         blocks: list[tuple[list[float], list[OnStep]]] = []
         until = time.perf_counter() + seconds
         while time.perf_counter() < until:
@@ -265,7 +266,7 @@ class Loop:
                 else:
                     offs.append((yield from self._off(steps)))
             order.shuffle(offs)
-            blocks.append((offs[0], on))
+            blocks.append((offs[0] + offs[1], on))
             self._same.append(Pair(tuple(offs[0]), tuple(offs[1])))
         return blocks
 
@@ -274,12 +275,14 @@ class Loop:
         are rare, and those behind them."""
         usually = 2 * sum(step.counted for step in alone) > len(alone)
         rare = _rare(alone, usually)
+        shadow = 2 * sum(rare) < len(rare)
+        rare = rare if shadow else _rare(alone, usually, shadow)
         for begin in range(0, len(alone), together):
             lengths: dict[bool, list[float]] = {False: [], True: []}
             for step, is_rare in zip(alone[begin : begin + together], rare[begin : begin + together], strict=True):
                 lengths[is_rare].append(step.length)
             self.stretches.append(Stretch(tuple(lengths[False]), tuple(lengths[True])))
-        rare = _rare([step for _, on in blocks for step in on], usually)
+        rare = _rare([step for _, on in blocks for step in on], usually, shadow)
         for off, on in blocks:
             usual = [step.length for step in on if not rare.pop(0)]
             self.pairs.append(Pair(tuple(off), tuple(usual)))
@@ -348,17 +351,17 @@ class Loop:
         return count.calls / steps
 
 
-def _rare(steps: list[OnStep], usually: bool) -> list[bool]:
-    """Which of ``steps`` do more than usual ones, which are counted or not, as they ``usually`` are."""
+def _rare(steps: list[OnStep], usually: bool, shadow: bool = True) -> list[bool]:
+    """Which of ``steps`` do more than usual ones, which are counted or not, as they ``usually`` are; with their
+    ``shadow``, or without."""
     found: list[bool] = []
-    left = SHADOW  # what was before is not known
+    left = SHADOW * shadow  # what was before is not known
     for step in steps:
-        if step.moved:
-            left = SHADOW
-        elif step.counted is not usually or step.heard:
-            left = max(left, SHORT_SHADOW)
-        found.append(step.moved or step.heard or left > 0)
-        left -= step.counted is usually and not step.moved
+        more = step.moved or step.heard or step.counted is not usually
+        if more and shadow:
+            left = max(left, SHADOW if step.moved else SHORT_SHADOW)
+        found.append(more or left > 0)
+        left -= not more
     return found
 
 

@@ -66,6 +66,7 @@ def test_steps_behind_a_drawn_one_are_rare_for_longer_where_wrappers_were_moved(
     counted = OnStep(1.0, True, False, False)
     left_out = counted._replace(counted=False)
     assert _rare([*[counted] * SHADOW, left_out, *[counted] * 5], True)[SHADOW:] == [True] * 4 + [False] * 2
+    assert _rare([usual, moved, usual, usual], False, shadow=False) == [False, True, False, False]
 
 
 def test_the_table_replaces_the_one_before(tmp_path: Path) -> None:
