@@ -49,6 +49,12 @@ def test_the_gain_of_what_is_known_at_most_is_half_of_it() -> None:
     assert (gain(LAUNCHES), gain(LOADER), gain(COUNTED)) == (5.0, 40.0, None)
 
 
+def test_the_gain_of_launches_is_no_more_than_half_of_what_the_device_waits_at_a_guess() -> None:
+    waits = msgspec.structs.replace(LAUNCHES, idle_ms_per_step=4.0)
+    assert gain(waits) == 2.0
+    assert gain(msgspec.structs.replace(waits, idle_ms_per_step=40.0)) == 5.0
+
+
 def test_what_is_told_of_a_longer_recorded_step_counts_as_much_less_over_the_run() -> None:
     info = sample_run.info()
     longer = msgspec.structs.replace(info, steps=msgspec.structs.replace(info.steps, bare_ms=200.0))
