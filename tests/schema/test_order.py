@@ -166,6 +166,18 @@ def test_what_only_asks_for_another_recording_comes_behind_what_can_be_changed()
     assert gain(unnamed) is None
 
 
+def test_what_asks_for_another_recording_comes_first_where_no_change_has_a_line_or_gains_a_tenth_of_what_it_may() -> (
+    None
+):
+    unnamed = one("OVL303", saving_high_ms_per_step=99.0, idle_ms_per_step=99.0, asks_for_more=True)
+    little, much = (one("SYN103", site=None, likely_saving_ms_per_step=ms) for ms in (9.0, 11.0))
+    assert ordered([little, unnamed]) == (unnamed, little)
+    assert ordered([much, unnamed]) == (much, unnamed)
+    assert ordered([READ, little, unnamed]) == (little, READ, unnamed)
+    exposed = one("OVL302", site=None, exposed_ms_per_step=50.0)
+    assert ordered([exposed, unnamed]) == (exposed, unnamed)
+
+
 def test_what_was_only_counted_in_each_step_comes_before_what_happens_once_though_that_is_more_severe() -> None:
     unknown: dict[str, Any] = {"saving_ms_per_step": None, "site_source": "count", "phase": "train"}
     each = one("CPY201", severity="warning", run_per_step=1.0, occurrences=400, **unknown)
