@@ -64,12 +64,15 @@ class Saving(msgspec.Struct, frozen=True):
 
     def capped(self, most_ms: float, step_ms: float) -> Saving:
         """The same, with no figure above the most that a step of ``step_ms`` leaves to gain. What is likely is no surer
-        for it, so the least falls by as much."""
+        for it, so the least falls by as much. A replay that finds more than there is may be off by that, so without a
+        timed step what is likely lies as far below the most, but no lower than halfway to the least."""
         ms, high, likely = (
             None if one is None else min(one, round(most_ms, 6)) for one in (self.ms, self.high, self.likely)
         )
         cut = (self.likely or 0.0) - (likely or 0.0)
         low = None if self.low is None else round(min(max(self.low - cut, 0.0), most_ms), 6)
+        if ms is None and likely is not None and low is not None:
+            likely = round(max(likely - cut, (low + likely) / 2 if cut else 0.0), 6)
         return Saving(ms, low, high, likely, self.below_drift or most_ms < LITTLE * step_ms)
 
 

@@ -22,6 +22,7 @@ from syncscope.rules.base.collective_advice import is_made_cheaper
 from syncscope.rules.base.idle_circumstances import SPACE_NS
 from syncscope.rules.base.question import Intervention
 from syncscope.rules.copy_not_overlapped import CopyNotOverlapped
+from syncscope.rules.launch_bound import find_most_ms
 from syncscope.rules.pageable_copy import PageableCopy
 from syncscope.rules.pin_then_copy import PinThenCopy
 from syncscope.schema.idle import own_cause
@@ -171,7 +172,7 @@ def _limit(study: Study, hit: Hit, lateness: Lateness) -> Limit:
         left_ms = (span[1] - span[0]) * 1e-6 / steps - once_ms
         return Limit(ms=own_ms, share=min(idle_ms / left_ms, 1.0) if left_ms > 0 else 1.0)
     if intervention is Intervention.REPLAY_GRAPHS and is_at_most(study, hit):
-        return Limit(ms=idle_ms)
+        return Limit(ms=find_most_ms(timeline))
     if intervention is Intervention.OVERLAP_COLLECTIVES and hit.collectives:
         rows = sorted(hit.collectives)
         alone, known = timeline.collectives.exposed[rows], hit.finding.exposed_ms_per_step

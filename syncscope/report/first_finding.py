@@ -13,7 +13,7 @@ from syncscope.report.no_change import COMPUTES, is_mostly_unknown
 from syncscope.report.runs import is_counted_only, is_seldom, phase_of
 from syncscope.report.worth_phrases import find_step_of_run, lacks_warm_up
 from syncscope.schema.findings import BETWEEN_RANKS, RACES, Finding, gain, is_exposed
-from syncscope.schema.order import weigh
+from syncscope.schema.order import asks_for_lines, weigh
 from syncscope.schema.report import TraceInfo
 
 FAR = 3.0
@@ -45,9 +45,10 @@ def find_first(found: Sequence[Finding], traces: Sequence[TraceInfo], *, seldom:
     """The finding to begin with: the first that gains a share of the step that can be told. Where none has a known
     gain, the first of those of which it is not known, or that only ask for another recording. A note is no beginning,
     nor is a wait by design; what was counted in few steps or between them is one only where a gate fails for it
-    (``seldom``). Collectives that come before all others are exposed for far longer than those gain (``ordered``)."""
+    (``seldom``). Collectives that come before all others are exposed for far longer than those gain (``ordered``), and
+    what asks for another recording comes before them where that may save far more, and they have no line."""
     impacts = [(finding, describe_impact(finding, traces[finding.trace]).level) for finding in found]
-    if impacts and impacts[0][1] == "unknown" and impacts[0][0].severity != "note" and is_exposed(impacts[0][0]):
+    if impacts and impacts[0][1] == "unknown" and _leads(impacts[0][0], found, traces):
         return impacts[0][0]
     told = [one for one, level in impacts if level in TOLD and _can_begin(one)]
     known = _prefer_known(told, traces)
@@ -56,6 +57,11 @@ def find_first(found: Sequence[Finding], traces: Sequence[TraceInfo], *, seldom:
     if known is not None or not left:
         return known
     return left[0] if seldom else _not_a_trifle(left, traces)
+
+
+def _leads(first: Finding, found: Sequence[Finding], traces: Sequence[TraceInfo]) -> bool:
+    """Whether the ``first`` of all, of unknown gain, comes before what is known to gain something."""
+    return first.severity != "note" and (is_exposed(first) or asks_for_lines(first, found, traces))
 
 
 def _not_a_trifle(unknown: Sequence[Finding], traces: Sequence[TraceInfo]) -> Finding:

@@ -18,7 +18,7 @@ from syncscope.timeline import Timeline
 from syncscope.timeline.bubbles import are_launched_in_a_row
 from syncscope.timeline.calls import COMMANDS
 from syncscope.timeline.collectives import POINT_TO_POINT
-from syncscope.timeline.intervals import Bools
+from syncscope.timeline.intervals import Bools, Ints
 from syncscope.timeline.launching import Launching
 from syncscope.timeline.places import NOWHERE
 from syncscope.timeline.steps import step_of
@@ -45,6 +45,9 @@ MOST_LINES = 3
 
 PROFILED = 1.5
 """How much slower a profiler with PyTorch's ops makes a host that only launches."""
+
+AS_MUCH = 1.1
+"""Where the device may wait for more than so many times as long, both are told."""
 
 REPEATED = "repeated"
 """The name for launches that are the same in each step."""
@@ -86,7 +89,9 @@ class LaunchBound(RankRule):
     allocation, and launch the same kernels in every step. A graph also needs shapes and addresses that stay. Between
     the hooks of FSDP none is tried, and none that holds a send or a receive. The profiler makes the host slower, so the
     rule looks at the bare step where it was timed, else at two thirds of the profiled one; and where a part of that is
-    bound by launches, at two thirds of what launching takes there, if the device waits for a fifth of it all. On a
+    bound by launches, at two thirds of what launching takes there, if the device waits for a fifth of it all. What the
+    profiler adds while the device computes is hidden, so where the step was not timed, the device may wait for as long
+    as two thirds of the time that each launch takes leave of the wait for it: that is the most that is told. On a
     device that other processes use too, launches may wait behind the work of those. So where the device again and again
     begins late what was launched in time, the rule looks at how long the host launches one kernel right after the
     other, and where it finds nothing on a device that is known to be shared, it is not checked.
@@ -147,12 +152,15 @@ class LaunchBound(RankRule):
         per, many = ("a step" if steps else "in all"), max(steps, 1)
         host, run, idle = (milliseconds(ms) for ms in (host_ms, launching.busy_ns * 1e-6 / many, idle_ms))
         launches = f"{launching.launches / many:,.0f} launches that run for {run}"
+        spread = pace.most_ms > AS_MUCH * idle_ms
+        idle += f" to {milliseconds(pace.most_ms)}" if spread else ""
         behind = f"the host takes {host} {per} for {launches}, {_waits(pace.late_ms, idle, steps)}"
         delay = launching.delay_ns
         queue = f"half begin within {milliseconds(delay * 1e-6)} of being launched; " if delay >= 0 else ""
         bare = timeline.step_figures.bare_ms
         assumed = "" if bare else "; this assumes that the profiler adds half to the host's time"
         assumed += " where the device waits for a launch" if pace.in_part else ""
+        assumed += ", everywhere or only where the device waits for a launch" if spread else ""
         most = find_idle_place(timeline, "launching")
         where = f"; {most.share_in_words()} of it in {most.in_words()}" if most else ""
         cuts = _find_cuts(timeline, launching.launches) if launching.repeats else None
@@ -221,6 +229,15 @@ class _Pace(msgspec.Struct, frozen=True):
     late_ms: float = 0.0
     """For how long the device begins late what was launched, which hides that it would wait for launches: 0 where it
     shows. ``idle_ms`` is then what the host launches for longer than the device runs."""
+    most_ms: float = 0.0
+    """That the device waits at most, where it is a guess how far the profiler slows the host: as much of that is hidden
+    as the device computes."""
+
+
+def find_most_ms(timeline: Timeline) -> float:
+    """Milliseconds a step that the device waits for launches at most; 0 where those are not what it waits for."""
+    pace = _find_pace(timeline)
+    return 0.0 if pace is None else max(pace.idle_ms, pace.most_ms)
 
 
 def _find_pace(timeline: Timeline) -> _Pace | None:
@@ -235,10 +252,11 @@ def _find_pace(timeline: Timeline) -> _Pace | None:
         return None
     waiting_ms, bare_ms = _waiting_ms(timeline), scale * span_ms
     idle_ms = waiting_ms - (1 - scale) * span_ms
+    guessed = timeline.step_figures.bare_ms is None
     if idle_ms >= LEAST_SHARE * bare_ms:
-        return _Pace(launching, host_ms, idle_ms)
+        return _Pace(launching, host_ms, idle_ms, most_ms=_left_ms(timeline, 1 - scale) if guessed else 0.0)
     idle_ms = waiting_ms - (1 - scale) * _launching_ms(timeline)
-    if timeline.step_figures.bare_ms is None and idle_ms >= LEAST_SHARE_OF_PART * bare_ms:
+    if guessed and idle_ms >= LEAST_SHARE_OF_PART * bare_ms:
         return _Pace(launching, host_ms, idle_ms, in_part=True)
     late_ms, idle_ms = find_late_ms(timeline), scale * _in_a_row_ms(timeline) - overlap.device_busy_ms
     return _Pace(launching, host_ms, idle_ms, late_ms=late_ms) if late_ms and idle_ms >= LEAST_SHARE * bare_ms else None
@@ -290,11 +308,25 @@ def _waiting_ms(timeline: Timeline) -> float:
 def _launching_ms(timeline: Timeline) -> float:
     """Milliseconds a step that the host takes for the launches for which the device waits, each from the end of the
     command before it."""
+    return int(_launching(timeline)[1].sum()) * 1e-6 / max(len(timeline.steps), 1)
+
+
+def _left_ms(timeline: Timeline, slowed: float) -> float:
+    """``_waiting_ms`` without what a profiler adds that takes a share (``slowed``) of the host's time for each launch:
+    while the device computes, that is hidden."""
+    waiting, launching = _launching(timeline)
+    return float(np.maximum(waiting - slowed * launching, 0.0).sum()) * 1e-6 / max(len(timeline.steps), 1)
+
+
+def _launching(timeline: Timeline) -> tuple[Ints, Ints]:
+    """Of each launch that the device waits for, but those of graphs, for how long that is, and how long the host takes
+    from the end of the command before it to its own; ns."""
     calls, bubbles = timeline.calls, timeline.bubbles
     counts = ~ends_with_graph(timeline) & (bubbles.by_cause[:, LAUNCHING] > 0)
     launch, commands = bubbles.launch[counts], np.flatnonzero(calls.do(COMMANDS))
     before = commands[np.maximum(np.searchsorted(commands, launch) - 1, 0)]
-    return int((calls.end[launch] - calls.end[before]).sum()) * 1e-6 / max(len(timeline.steps), 1)
+    waiting = bubbles.by_cause[counts][:, [LAUNCHING, LATENCY]].sum(axis=1)
+    return waiting, calls.end[launch] - calls.end[before]
 
 
 def _in_a_row_ms(timeline: Timeline) -> float:

@@ -257,7 +257,8 @@ OF_BOUND = 0.5
 def gain(finding: Finding) -> float | None:
     """Milliseconds a step that fixing a finding likely gains: over the run where that is known, else in the recorded
     steps; between the least and the likely where the likely is a guess, and half of the most where only that is known
-    or nothing is likely; ``None`` unknown. Of what asks for more it is that of the cause whose saving is known."""
+    or nothing is likely, for launches half of what the device waits at a guess, if that is less; ``None`` unknown. Of
+    what asks for more it is that of the cause whose saving is known."""
     if finding.asks_for_more:
         return max((one for one in map(_gain_of_cause, finding.causes) if one is not None), default=None)
     if finding.run_saving_ms_per_step is not None:
@@ -267,7 +268,8 @@ def gain(finding: Finding) -> float | None:
     if guess is not None and (guess >= NOTHING or finding.saving_below_drift):
         guess = guess if low is None else (guess + low) / 2
     elif most is not None:
-        guess = OF_BOUND * most
+        waits = finding.idle_ms_per_step if finding.rule == PACED else None
+        guess = OF_BOUND * (most if waits is None else min(most, waits))
     likely = guess if finding.saving_ms_per_step is None else finding.saving_ms_per_step
     if likely is None or finding.run_per_step is None or not finding.per_step:
         return likely

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from syncscope.schema.findings import COUNTED, NOTHING, RACES, SEVERITIES, STATUSES, TRAINING, Finding, gain
+from syncscope.schema.findings import COUNTED, NOTHING, RACES, SEVERITIES, STATUSES, TRAINING, Finding, gain, is_exposed
 from syncscope.schema.report import TraceInfo
 
 TOWERS = 2.0
@@ -19,6 +19,10 @@ FIRST_PASS, LITTLE_OF_IT = 0.5, 0.1
 """A trace without steps is mostly warm-up where that takes this share of it. Where all changes together gain less
 than this share of it, other steps have to be recorded before anything else."""
 
+UNNAMED = 0.1
+"""Where no change has a line, so that all of them take another recording as well, what only asks for one comes first if
+each likely gains less than this share of what it may save."""
+
 RARE = 0.5
 """Times a step below which what was only counted happens in few of them."""
 
@@ -30,8 +34,9 @@ def ordered(findings: Iterable[Finding], traces: Sequence[TraceInfo] = ()) -> tu
     notes, waits by design and what only sums up others last. Where the gain is unknown, by the time for which it holds
     the host or the device, over the whole run too, then what happens in the steps before what happens in few of them or
     between them, then by severity and by how often it happens in the run, and what only asks for another recording
-    last; but collectives first that are exposed for far longer than anything gains, and others before what gains next
-    to nothing beside them. Among equals, those of training come first."""
+    last; but that first where no change has a line or gains a tenth of what it may save, collectives first that are
+    exposed for far longer than anything gains, and others before what gains next to nothing beside them. Among equals,
+    those of training come first."""
     findings = tuple(findings)
     tried = [one for one in findings if _tier(one) == 0 and not one.asks_for_more]
     gains = [max(gain(one) or 0.0, one.saving_high_ms_per_step or 0.0) * weigh(one, traces) for one in tried]
@@ -41,7 +46,7 @@ def ordered(findings: Iterable[Finding], traces: Sequence[TraceInfo] = ()) -> tu
     in_all = sum(gains) + sum(_holds(one) * weigh(one, traces) for one in tried if gain(one) is None)
 
     def place(finding: Finding) -> tuple[object, ...]:
-        first = _asks_for_later_steps(finding, traces, in_all)
+        first = _asks_for_later_steps(finding, traces, in_all) or asks_for_lines(finding, tried, traces)
         return _place(finding, most, least, weigh(finding, traces), seldom=_is_seldom(finding, traces), first=first)
 
     return tuple(sorted(findings, key=place))
@@ -83,6 +88,19 @@ def _asks_for_later_steps(finding: Finding, traces: Sequence[TraceInfo], in_all:
     replayed_ms = replay.step_ms if replay is not None and replay.step_ms is not None else 0.0
     holds_it = replayed_ms > whole_ms - idle_ms
     return holds_it and idle_ms >= FIRST_PASS * whole_ms and in_all < LITTLE_OF_IT * replayed_ms
+
+
+def asks_for_lines(finding: Finding, others: Iterable[Finding], traces: Sequence[TraceInfo]) -> bool:
+    """Whether a finding only asks for another recording, and may save far more than any change among the ``others``
+    likely does, none of which has a line: without one that recording comes first anyway."""
+    most = finding.saving_high_ms_per_step
+    if not finding.asks_for_more or most is None or gain(finding) is not None or _tier(finding) != 0:
+        return False
+    changes = [one for one in others if not one.asks_for_more and _tier(one) == 0]
+    gains = [(gain(one) or 0.0) * weigh(one, traces) for one in changes]
+    unlike = any(one.site is not None or one.rule.startswith(RACES) for one in changes)
+    unlike = unlike or any(is_exposed(one) and gain(one) is None for one in changes)
+    return bool(gains) and not unlike and max(gains) < UNNAMED * most * weigh(finding, traces)
 
 
 def _weighs(finding: Finding, most: float) -> float | None:

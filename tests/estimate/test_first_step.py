@@ -45,4 +45,4 @@ def test_memory_that_the_first_step_also_gives_back_is_asked_for_again() -> None
     estimate = estimated(allocating(gives_back=True))
     assert saving_ms(estimate) == pytest.approx(11 * 0.296 / 3, rel=0.1)
     causes = {cause.cause: cause for finding in estimate.findings for cause in finding.causes}
-    assert (causes["allocation"].likely_saving_ms_per_step or 0) > 2 * 3 * 0.296 / 3
+    assert (causes["allocation"].saving_high_ms_per_step or 0) > 2 * 3 * 0.296 / 3

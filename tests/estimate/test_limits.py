@@ -186,6 +186,10 @@ def test_the_end_of_a_step_is_followed_by_the_next() -> None:
 def test_no_figure_of_a_saving_exceeds_its_limit() -> None:
     assert Saving(5.0, 4.5, 9.0, 5.0).capped(2.0, step_ms=100.0) == Saving(2.0, 1.5, 2.0, 2.0)
     assert Saving(5.0, 0.5, 9.0, 5.0).capped(2.0, step_ms=100.0) == Saving(2.0, 0.0, 2.0, 2.0)
+    assert Saving(None, 4.5, 9.0, 5.0).capped(4.5, step_ms=100.0) == Saving(None, 4.0, 4.5, 4.25)
+    assert Saving(None, 1.0, 9.0, 5.0).capped(4.5, step_ms=100.0) == Saving(None, 0.5, 4.5, 4.0)
+    assert Saving(None, 1.0, 9.0, 5.0).capped(2.0, step_ms=100.0) == Saving(None, 0.0, 2.0, 1.0)
+    assert Saving(None, 1.0, 9.0, 5.0).capped(6.0, step_ms=100.0) == Saving(None, 1.0, 6.0, 5.0)
     assert Saving(None, 0.5, 9.0, None).capped(0.1, step_ms=100.0) == Saving(None, 0.1, 0.1, None, below_drift=True)
 
 

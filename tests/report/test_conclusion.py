@@ -390,6 +390,14 @@ def test_a_fix_that_only_asks_for_another_recording_does_not_come_before_what_ca
     assert lines(UNNAMED, READ, verdict=failing)["first"].startswith("host work: Nothing names")
 
 
+def test_a_recording_with_lines_comes_before_changes_without_them_that_save_far_less() -> None:
+    little = changed(**RANGE, site=None, likely_saving_ms_per_step=0.1, fingerprint="little")
+    most = msgspec.structs.replace(UNNAMED, saving_low_ms_per_step=0.0, saving_high_ms_per_step=2.0)
+    assert lines(most, little)["first"].startswith("host work: Nothing names")
+    named = msgspec.structs.replace(little, site=READ.site)
+    assert lines(most, named)["first"].startswith("train.py:42")
+
+
 @pytest.mark.parametrize(
     ("share", "blocked_ms", "first"),
     [(0.02, None, "host work"), (0.12, 1.0, "host work"), (0.12, None, "train.py:80"), (0.12, 80.0, "train.py:80")],

@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+import pytest
+
+from syncscope.rules.launch_bound import find_most_ms
 from syncscope.schema.findings import Finding
+from syncscope.timeline import Timeline
 from tests.builders import TraceBuilder
 from tests.rules.scenes import findings, line
 
@@ -55,6 +59,34 @@ def test_a_part_that_only_launches_is_enough_where_the_device_waits_for_a_fifth(
     assert finding.message.endswith("adds half to the host's time where the device waits for a launch")
     assert bound(in_part(40)) == []
     assert bound(in_part(80, bare=2600)) == []
+
+
+def beside_compute(*, bare: float | None = None) -> TraceBuilder:
+    """A step of 4 ms: launches 20 µs apart, and a kernel that computes for the first 1.6 ms of it."""
+    builder = TraceBuilder().recording(0, 4000, bare_us=None if bare is None else [bare])
+    builder.launch("gemm", call=(0, 5), runs=(7, 1600))
+    free = 1607.0
+    for number in range(1, 200):
+        free = max(20.0 * number + 7, free)
+        builder.launch("tiny", call=(20 * number, 5), runs=(free, 3))
+        free += 3
+    return builder
+
+
+def test_the_most_is_what_each_wait_leaves_where_compute_hides_what_the_profiler_adds():
+    (finding,) = bound(beside_compute())
+    behind = 119  # launches that the device waits for, each 20 µs after the one before, whose kernel runs for 3 µs
+    most_ms = find_most_ms(Timeline(beside_compute().trace()))
+    assert most_ms == pytest.approx(behind * (17 - 20 / 3) / 1000, rel=0.15)
+    assert most_ms > 2 * (finding.idle_ms_per_step or 0.0) > 0
+    assert "the device waits 0.452 ms to 1.08 ms for the next one" in finding.message
+    assert finding.message.endswith("half to the host's time, everywhere or only where the device waits for a launch")
+
+
+def test_a_timed_step_shows_how_long_the_device_waits():
+    (finding,) = bound(beside_compute(bare=3600))
+    assert find_most_ms(Timeline(beside_compute(bare=3600).trace())) == finding.idle_ms_per_step
+    assert "the device waits 1.39 ms for the next one" in finding.message
 
 
 def test_what_is_done_once_is_no_part_of_the_time_that_the_device_waits_for_a_share_of():

@@ -49,6 +49,12 @@ def test_the_gain_of_what_is_known_at_most_is_half_of_it() -> None:
     assert (gain(LAUNCHES), gain(LOADER), gain(COUNTED)) == (5.0, 40.0, None)
 
 
+def test_the_gain_of_launches_is_no_more_than_half_of_what_the_device_waits_at_a_guess() -> None:
+    waits = msgspec.structs.replace(LAUNCHES, idle_ms_per_step=4.0)
+    assert gain(waits) == 2.0
+    assert gain(msgspec.structs.replace(waits, idle_ms_per_step=40.0)) == 5.0
+
+
 def test_what_is_told_of_a_longer_recorded_step_counts_as_much_less_over_the_run() -> None:
     info = sample_run.info()
     longer = msgspec.structs.replace(info, steps=msgspec.structs.replace(info.steps, bare_ms=200.0))
@@ -158,6 +164,18 @@ def test_what_only_asks_for_another_recording_comes_behind_what_can_be_changed()
     unnamed = one("OVL303", saving_high_ms_per_step=99.0, idle_ms_per_step=99.0, asks_for_more=True)
     assert ordered([unnamed, READ, LOADER]) == (LOADER, READ, unnamed)
     assert gain(unnamed) is None
+
+
+def test_what_asks_for_another_recording_comes_first_where_no_change_has_a_line_or_gains_a_tenth_of_what_it_may() -> (
+    None
+):
+    unnamed = one("OVL303", saving_high_ms_per_step=99.0, idle_ms_per_step=99.0, asks_for_more=True)
+    little, much = (one("SYN103", site=None, likely_saving_ms_per_step=ms) for ms in (9.0, 11.0))
+    assert ordered([little, unnamed]) == (unnamed, little)
+    assert ordered([much, unnamed]) == (much, unnamed)
+    assert ordered([READ, little, unnamed]) == (little, READ, unnamed)
+    exposed = one("OVL302", site=None, exposed_ms_per_step=50.0)
+    assert ordered([exposed, unnamed]) == (exposed, unnamed)
 
 
 def test_what_was_only_counted_in_each_step_comes_before_what_happens_once_though_that_is_more_severe() -> None:
