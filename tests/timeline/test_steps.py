@@ -164,9 +164,10 @@ def test_a_single_step_is_as_long_as_its_work_takes_the_device() -> None:
     assert "the device takes 0.41 ms for it" in timeline.info().warnings[0]
 
 
-def test_a_device_that_keeps_up_or_that_a_single_step_is_ahead_of_changes_nothing() -> None:
+def test_a_device_that_keeps_up_or_is_a_little_behind_a_single_step_changes_nothing() -> None:
     late = TraceBuilder().steps(0, 100).launch("gemm", call=(80, 2), runs=(85, 60))
-    for trace in (running_ahead(90), late):
+    waiting = TraceBuilder().steps(0, 100).launch(ALL_REDUCE, call=(80, 2), runs=(85, 400))
+    for trace in (running_ahead(90), late, waiting):
         timeline = Timeline(trace.trace())
         assert timeline.outlasted is None and timeline.info().warnings == ()
 
