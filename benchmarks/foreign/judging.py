@@ -63,6 +63,9 @@ SETS = {
     "twenty-fourth reading: judged before the mends that it led to": Path(__file__).with_name(
         "twenty_fourth_reading.json"
     ),
+    "twenty-fifth reading: judged before the mends that it led to": Path(__file__).with_name(
+        "twenty_fifth_reading.json"
+    ),
 }
 """The files of judgements by what they are evidence of."""
 

@@ -48,7 +48,7 @@ from syncscope.trace.columns import Columns
 
 NO_STEPS = "the trace has no steps, and is too long to count as one: call prof.step() at the end of each step"
 NO_CALLS = "the trace holds no runtime calls to replay: record with ProfilerActivity.CPU too"
-NO_DEVICE = "the trace holds no device activity to replay: record with ProfilerActivity.CUDA too"
+NO_DEVICE = "the trace holds no device activity to replay"
 WITHOUT_ONCE = "what is done once (warm-up) is left out of the time that savings are shares of"
 WHOLE = "the trace has no steps, so all of it counts as one: savings are in all, not a step"
 

@@ -37,7 +37,8 @@ def explain_no_change(found: Sequence[Finding], report: Report, trace: int, *, a
     if info.run is None and info.overlap is None and "runtime" in info.has:
         unseen = _list_unchecked(report)
         some = f"; {count(len(unseen), 'rule')} could not be checked" if unseen else ""
-        return f"record again, with torch.profiler's ProfilerActivity.CUDA: the trace holds no device activity{some}"
+        why = "nothing was launched, or the driver's profiler (CUPTI) could not be used"
+        return f"record again: the trace holds calls to the device's runtime, but no device activity: {why}{some}"
     warm_up = share_of_cause("warm-up", info)
     if all_help and (warm_up < MOSTLY or info.steps.count):
         begin = f": begin with {describe_change(found[0], info, with_gain=False).where}" if found else ""

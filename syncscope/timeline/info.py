@@ -194,10 +194,12 @@ def _ahead(timeline: Timeline) -> tuple[str, ...]:
     """A sentence on a host that runs ahead of the device by more than all steps."""
     if timeline.outlasted is None or timeline.span is None:
         return ()
-    host, device = float(timeline.steps.dur.mean()), (timeline.span[1] - timeline.span[0]) / len(timeline.steps)
+    many = len(timeline.steps)
+    host, device = float(timeline.steps.dur.mean()), (timeline.span[1] - timeline.span[0]) / many
+    steps, each = ("steps", "each") if many > 1 else ("a step", "it")
     return (
-        f"the device sets the pace: the host runs ahead with steps of {host * 1e-6:.3g} ms, and the device takes "
-        f"{device * 1e-6:.3g} ms for each, which is the length of a step here",
+        f"the device sets the pace: the host runs ahead with {steps} of {host * 1e-6:.3g} ms, and the device takes "
+        f"{device * 1e-6:.3g} ms for {each}, which is the length of a step here",
     )
 
 

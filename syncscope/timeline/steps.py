@@ -71,15 +71,18 @@ def find_drained(steps: Steps, activities: Activities, launch_ts: Ints, seen: in
 
 
 def find_outlasting(steps: Steps, activities: Activities, launch_ts: Ints) -> int | None:
-    """When the device had finished the work that several steps launched, where that alone takes it longer than all of
-    them take on the host, or where the host gets ahead of it by ``AHEAD`` of them; else ``None``. ``launch_ts`` (m,) is
-    when each of ``activities`` was launched."""
+    """When the device had finished the work that the steps launched, where that alone takes it longer than all of them
+    take on the host, or where the host gets ahead of it by ``AHEAD`` of several; else ``None``. Of a single step a
+    collective, which may wait for others, is none. ``launch_ts`` (m,) is when each of ``activities`` was launched."""
     mine = step_of(steps, launch_ts) >= 0
-    if not mine.any() or len(steps) < 2:
+    if not mine.any():
         return None
     begin, end = int(steps.ts.min()), int(steps.end.max())
-    own, before = Union(activities.ts[mine], activities.end[mine]), activities.end[launch_ts < begin]
     done = int(activities.end[mine].max())
+    if len(steps) < 2:
+        work = mine & (activities.collective == "")
+        return done if Union(activities.ts[work], activities.end[work]).length > end - begin else None
+    own, before = Union(activities.ts[mine], activities.end[mine]), activities.end[launch_ts < begin]
     gets_ahead = (done - end) - max(int(before.max(initial=begin)) - begin, 0)
     return done if own.length > end - begin or gets_ahead > AHEAD * (end - begin) else None
 

@@ -177,7 +177,8 @@ def about_commands(timeline: Timeline) -> tuple[Disagreement, ...]:
     """Launches and copies without a device row, but for those that may still have been queued at the end, those that a
     CUDA graph captured, and copies of nothing."""
     calls, made, unmade = timeline.calls, timeline.activities.launch, timeline.unmade
-    at_start = len(unmade) > 0 and bool(calls.ts[unmade].max() < calls.ts[made[made >= 0]].min())
+    known = calls.ts[made[made >= 0]]
+    at_start = len(unmade) > 0 and len(known) > 0 and bool(calls.ts[unmade].max() < known.min())
     where = " at the start of the trace" if at_start else ""
     return disagree(
         "device", len(unmade),
@@ -190,11 +191,11 @@ def about_commands(timeline: Timeline) -> tuple[Disagreement, ...]:
 def find_unmade(calls: Calls, rows: Activities) -> Ints:
     """The rows of the launches and copies that made no device row, as ``about_commands``."""
     known = rows.launch[rows.launch >= 0]
-    if not len(known):
+    if len(rows) and not len(known):
         return np.empty(0, dtype=np.int64)
     # What was launched before something that ran, or before the host waited for the whole device, ran too.
     waited = calls.ts[calls.do(["device-sync"])].max(initial=0)
     commands = calls.do(DEVICE_COMMANDS) & (calls.correlation >= 0)
-    commands &= (calls.ts < max(calls.ts[known].max(), waited)) & ~in_capture(calls)
+    commands &= (calls.ts < max(calls.ts[known].max(initial=0), waited)) & ~in_capture(calls)
     commands &= ~(calls.do(COPIES) & (calls.dur < COPIES_NOTHING))
     return np.flatnonzero(commands & ~are_among(calls.correlation, rows.correlation))

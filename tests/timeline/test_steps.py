@@ -158,8 +158,16 @@ def test_a_host_that_gets_ahead_of_what_the_device_holds_back_leaves_it_for_late
     assert timeline.outlasted == (int((held + 75 * 2 + 30 + 75) * 1000) if outlasted else None)
 
 
-def test_a_device_that_keeps_up_or_a_single_step_changes_nothing() -> None:
-    for trace in (running_ahead(90), running_ahead(400, steps=1)):
+def test_a_single_step_is_as_long_as_its_work_takes_the_device() -> None:
+    timeline = Timeline(running_ahead(400, steps=1).trace())
+    assert timeline.span == (0, 410_000)
+    assert "the device takes 0.41 ms for it" in timeline.info().warnings[0]
+
+
+def test_a_device_that_keeps_up_or_is_a_little_behind_a_single_step_changes_nothing() -> None:
+    late = TraceBuilder().steps(0, 100).launch("gemm", call=(80, 2), runs=(85, 60))
+    waiting = TraceBuilder().steps(0, 100).launch(ALL_REDUCE, call=(80, 2), runs=(85, 400))
+    for trace in (running_ahead(90), late, waiting):
         timeline = Timeline(trace.trace())
         assert timeline.outlasted is None and timeline.info().warnings == ()
 

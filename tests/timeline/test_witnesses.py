@@ -164,6 +164,15 @@ def test_device_rows_that_are_lost_before_all_others_leave_the_rest_of_the_trace
     assert unseen(without(112))["OVL303"] is None, "nothing of it was seen for sure"
 
 
+def test_launches_of_a_trace_without_any_device_row_are_counted_where_the_host_waited_for_them() -> None:
+    def without_rows(*, waits: bool) -> TraceBuilder:
+        trace = TraceBuilder().call("cudaLaunchKernel", 10, 4).call("cudaLaunchKernel", 20, 4)
+        return trace.device_sync(30, 5) if waits else trace
+
+    assert disagreements(without_rows(waits=True)) == [("device", "2 launches and copies have no device row")]
+    assert disagreements(without_rows(waits=False)) == []
+
+
 def test_a_copy_that_returns_at_once_had_nothing_to_copy() -> None:
     def copying(us: float) -> TraceBuilder:
         return traces.clean().call("cudaMemcpyAsync", 120, us)
