@@ -38,7 +38,7 @@ from syncscope.advice.copies import (
     for_call,
 )
 from syncscope.advice.entry import Advice, Example, Section, choose
-from syncscope.advice.indices import FIXED_PART, INDEXED, takes_fixed_part
+from syncscope.advice.indices import FIXED_PART, INDEXED
 from syncscope.advice.new_tensors import (
     DRAWN,
     DRAWN_ON_DEVICE,
@@ -114,5 +114,4 @@ __all__ = [
     "Section",
     "choose",
     "for_call",
-    "takes_fixed_part",
 ]

@@ -13,6 +13,7 @@ from syncscope.analysis.analyze import analyze
 from syncscope.report.first_change import shorten_fix
 from syncscope.rules import BY_CODE, RULES, Rule
 from syncscope.rules.copy_not_overlapped import CopyNotOverlapped
+from syncscope.schema.subscripts import takes_fixed_part
 from syncscope.timeline.copy_overlap import REQUIREMENTS
 from tests.builders import FrameSpec, TraceBuilder
 from tests.rules.scenes import chain, findings, line, waiting
@@ -292,7 +293,7 @@ def test_an_index_of_the_host_that_is_copied_often_is_to_be_moved_once():
      ('batch["x"]', False), ("f(x[0])", False), (None, False)],
 )  # fmt: skip
 def test_a_part_is_fixed_where_nothing_but_numbers_tells_it(expression: str | None, fixed: bool):
-    assert advice.takes_fixed_part(expression) is fixed
+    assert takes_fixed_part(expression) is fixed
 
 
 def test_what_goes_back_to_the_device_is_best_kept_there():

@@ -10,20 +10,7 @@ from typing import Any, ClassVar
 import msgspec
 import numpy as np
 
-from syncscope.advice import (
-    CHOICE,
-    DRAWN,
-    FIXED,
-    FIXED_PART,
-    GIVEN,
-    MADE_ANEW,
-    NO_LOSS,
-    TRUTH,
-    Advice,
-    Example,
-    choose,
-    takes_fixed_part,
-)  # fmt: skip
+from syncscope.advice import CHOICE, DRAWN, FIXED, FIXED_PART, GIVEN, MADE_ANEW, NO_LOSS, TRUTH, Advice, Example, choose
 from syncscope.rules.base.groups import SAVING_NULL_WHY, Group, groups
 from syncscope.rules.base.occurrences import Occurrences
 from syncscope.rules.base.once import ONCE
@@ -42,6 +29,7 @@ from syncscope.schema.expressions import (
 from syncscope.schema.findings import Finding, Severity, fingerprint
 from syncscope.schema.ranks import BetweenRanks
 from syncscope.schema.report import NotChecked, Report, TraceInfo
+from syncscope.schema.subscripts import takes_fixed_part
 from syncscope.timeline import Place, Timeline
 from syncscope.timeline.intervals import Bools, Ints
 from syncscope.timeline.op_chains import ops_of
