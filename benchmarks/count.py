@@ -283,8 +283,9 @@ class Loop:
                 lengths[is_rare].append(step.length)
             self.stretches.append(Stretch(tuple(lengths[False]), tuple(lengths[True])))
         rare = _rare([step for _, on in blocks for step in on], usually, shadow)
+        none_usual = all(rare)  # another part of the steps is counted by now
         for off, on in blocks:
-            usual = [step.length for step in on if not rare.pop(0)]
+            usual = [step.length for step in on if not rare.pop(0) or none_usual]
             self.pairs.append(Pair(tuple(off), tuple(usual)))
 
     def _on(self, steps: int) -> Generator[None, None, list[OnStep]]:
