@@ -64,6 +64,29 @@ class Plain:
         if not self.steps and len(ends) > 2:  # of one optimizer
             self.steps, self.source = list(pairwise(ends)), "optimizer"
 
+    @property
+    def step_ms(self) -> float:
+        """Milliseconds a step takes: of a single one, until the device has done what it launched, where that alone
+        takes the device longer."""
+        length = sum(end - begin for begin, end in self.steps) / len(self.steps)
+        done = self._outlasts()
+        return (length if done is None else done - self.steps[0][0]) / 1000
+
+    def _outlasts(self) -> float | None:
+        """When the device has done what a single step launched, where that alone, without collectives, takes it longer
+        than the step takes on the host."""
+        if len(self.steps) != 1:
+            return None
+        own = []
+        for row in self._all("kernel", "gpu_memcpy", "gpu_memset"):
+            call = self._launch(row)
+            if call is not None and self._counts(call):
+                own.append(row)
+        work = [span(row) for row in own if not TALKS.search(row["name"])]
+        begin, end = self.steps[0]
+        outlasts = covered(work, (begin, inf)) > end - begin
+        return max(span(row)[1] for row in own) if outlasts else None
+
     @cached_property
     def waits(self) -> list[dict]:
         """Blocking calls inside the steps (anywhere where there are none), in order.
@@ -118,7 +141,7 @@ class Plain:
         calls = [self._launch(row) for row in rows]
         own = [row for row, call in zip(rows, calls, strict=True) if call is not None and self._counts(call)]
         if len(self.steps) < 2 or not own:
-            return begin, end
+            return begin, self._outlasts() or end
         first: dict[object, float] = {}
         for row in own:
             stream = row["args"].get("stream", row["tid"])

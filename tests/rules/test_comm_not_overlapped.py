@@ -110,6 +110,7 @@ def started(kernel: str, *marks: str, op: str = "c10d::x_", times: int = 1, runs
 
 
 REDUCE_SCATTER = "ncclDevKernel_ReduceScatter_Sum_f32(x)"
+LOOKUP = "fbgemm::split_embedding_codegen_lookup_sgd_function"
 ALL_GATHER, ALL_TO_ALL = "ncclDevKernel_AllGather_RING_LL(x)", "ncclDevKernel_SendRecv(x)"
 
 
@@ -126,6 +127,8 @@ ALL_GATHER, ALL_TO_ALL = "ncclDevKernel_AllGather_RING_LL(x)", "ncclDevKernel_Se
         (started(ALL_GATHER, op="autograd::engine::evaluate_function: RedistributeBackward"), "Each layer needs it"),
         (started(ALL_TO_ALL, "## forward ##", "nccl:all_to_all"), "shared experts"),
         (started(ALL_TO_ALL, "## sparse_data_dist ##", "nccl:all_to_all"), "embeddings' all-to-all"),
+        (started(ALL_TO_ALL, "# running sparse arch", "nccl:all_to_all"), "embeddings' all-to-all"),
+        (started(ALL_TO_ALL, "nccl:all_to_all").op(LOOKUP, 120, 5), "embeddings' all-to-all"),
         (
             started("void deep_ep::internode_ll::combine<3, 10, 7168, 9>(void*)", op="aten::empty"),
             "return_recv_hook=True",

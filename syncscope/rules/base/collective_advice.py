@@ -23,7 +23,7 @@ ONE_SHOT = "one-shot"
 CONTEXTS = {
     "optimizer": r"^Optimizer\.step#|\boptimi[sz]er\b(?!\.zero)|shampoo|torch/optim/",
     "fsdp": r"(?i:fsdp)|FullySharded|fully_shard",
-    "embeddings": r"KJT|All2All_Pooled|sparse_data_dist|all2all_|alltoall_(?:fwd|bwd)_|torchrec|embedding",
+    "embeddings": r"KJT|All2All_Pooled|sparse[ _](?:arch|data_dist)|all2all_|alltoall_(?:fwd|bwd)_|torchrec|embedding",
     "tensor-parallel": r"^(?:vllm|sgl_kernel|symm_mem|_C_custom_ar)::|(?:^|/)vllm/|sglang/srt|tensor_parallel"
     r"|torch/distributed/tensor/|(?:Model|Tensor|Sequence)ParallelRegion|VocabParallel|^LinearWithGradAccumulation"
     rf"|{REDISTRIBUTE.pattern}",
@@ -31,6 +31,9 @@ CONTEXTS = {
     "ddp-forward": r"^DistributedDataParallel\.forward$",
 }
 """What a collective is part of, by the names around it: annotations, ops, and files of the stack."""
+
+LOOKUP = "split_embedding"
+"""Part of the names of FBGEMM's ops that look up the rows of tables, as TorchRec has them."""
 
 SHARDED = {"allgather", "reduce_scatter"}
 """The collectives of parameters that ranks share out among them."""
@@ -322,6 +325,8 @@ def _contexts(group: Group) -> list[str]:
     if not found and set(group.rows.call) <= SHARDED and only_infers(group.timeline):
         scatters = (group.timeline.collectives.name == "reduce_scatter").any()
         found += ["tensor-parallel"] if scatters else []
+    if not found and "all_to_all" in group.rows.call and group.timeline.ops.named(lambda name: LOOKUP in name).any():
+        found.append("embeddings")  # where no annotation is around them
     return found
 
 
