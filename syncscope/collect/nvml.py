@@ -5,20 +5,22 @@ virtual GPU (whose other guests NVML does not list), a container in which no pro
 
 In a container, NVML may list processes by the numbers that they have outside, so that this one is not among them. The
 program has memory on the GPU, so it is one of those listed: one alone is this one, if it has at least as much memory.
-Of several, those that may be children or ranks of this run are left out, and where none is left nobody can tell.
+Of several, those that may be children or ranks of this run are left out, and where none is left nobody can tell. A copy
+of this process that was made once CUDA was in use, such as a loader's worker, cannot use it and is none of them.
 """
 
 from __future__ import annotations
 
 import _thread
 import importlib
+import math
 import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from syncscope.collect.gpu import pci_bus_id
-from syncscope.collect.relatives import count_children, is_of_this_run
+from syncscope.collect.relatives import count_children, is_of_this_run, since_boot
 
 PATIENCE_S = 0.5
 """NVML answers in milliseconds. One that takes longer hangs with its driver, or while other processes open the GPU. It
@@ -49,6 +51,8 @@ class DeviceWatch:
         self._handles: dict[int, Any] = {}
         self._most: dict[int, int] = {}
         self._device: int | None = None
+        self._in_use_s = math.inf
+        """CUDA is in use since then at least, by ``since_boot``."""
         self._late: tuple[int, Question] | None = None
         """A question that was not answered in time, and the device that it is about."""
 
@@ -77,6 +81,7 @@ class DeviceWatch:
         device = current_device(self._torch)
         if device is None:
             return
+        self._in_use_s = min(self._in_use_s, since_boot())
         self._device = device
         if self._late is None:
             about, question = device, Question(lambda: self._count(device))
@@ -103,14 +108,18 @@ class DeviceWatch:
         handle, cuda = self._handles[device], self._torch.cuda
         if handle is None:
             return None
-        return processes_on_device(self._nvml, handle, lambda: int(cuda.memory_reserved(device)), self._variables)
+        return processes_on_device(
+            self._nvml, handle, lambda: int(cuda.memory_reserved(device)), self._variables, self._in_use_s
+        )
 
 
-def processes_on_device(nvml: Any, handle: Any, own_bytes: Callable[[], int], variables: Sequence[str]) -> int | None:
+def processes_on_device(
+    nvml: Any, handle: Any, own_bytes: Callable[[], int], variables: Sequence[str], in_use_s: float
+) -> int | None:
     """How many processes of other runs compute on a device, ``None`` where NVML's list does not tell.
 
-    ``own_bytes`` tells the memory that this process has there, and is asked only if it is not listed. Raises what
-    ``nvml`` raises.
+    ``own_bytes`` tells the memory that this process has there, and is asked only if it is not listed. CUDA is in use
+    since ``in_use_s``, by ``since_boot``. Raises what ``nvml`` raises.
     """
     listed = {process.pid: process.usedGpuMemory for process in nvml.nvmlDeviceGetComputeRunningProcesses(handle)}
     if os.getpid() in listed:
@@ -120,7 +129,7 @@ def processes_on_device(nvml: Any, handle: Any, own_bytes: Callable[[], int], va
     if len(listed) == 1:
         (used,) = listed.values()
         return 0 if used is None or used >= own else None
-    more = len(listed) - 1 - count_children() - (_ranks_here() - 1)
+    more = len(listed) - 1 - count_children(in_use_s) - (_ranks_here() - 1)
     return more if more > 0 else None
 
 

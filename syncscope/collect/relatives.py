@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import math
 import os
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
+
+from syncscope.collect.process_age import START_TIME
 
 RENDEZVOUS = ("MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE")
 """Environment variables that launchers of several ranks set to the same values for all ranks of a run."""
 
 MOST_ANCESTORS = 64
+
+PARENT, FLAGS = 1, 6
+"""Of the fields of ``/proc/PID/stat`` after the program's name (proc(5))."""
+
+FORKED = 0x40
+"""``PF_FORKNOEXEC`` among the flags (linux/sched.h): the process is a copy of its parent, and runs no other program."""
 
 
 def several_ranks(torch: Any) -> bool:
@@ -55,14 +65,35 @@ def lives(process: int) -> bool:
     return state not in "ZX"  # it ended, and its parent has not asked how
 
 
-def count_children() -> int:
-    """How many processes this one has begun that still run, with those that they began; 0 where Linux does not say."""
+def count_children(copies_before_s: float = math.inf) -> int:
+    """How many processes this one has begun that still run, with those that they began; 0 where Linux does not say.
+    Mere copies of their parents, such as a loader's workers, count only if they were made before this time, by
+    ``since_boot``."""
     me = os.getpid()
     try:
         names = [name for name in os.listdir("/proc") if name.isdecimal()]
     except OSError:
         return 0
-    return sum(me in _ancestors(int(name)) for name in names)
+    mine = [int(name) for name in names if me in _ancestors(int(name))]
+    return sum(not _is_copy_since(pid, copies_before_s) for pid in mine)
+
+
+def since_boot() -> float:
+    """Seconds since the system began; infinite where it does not tell."""
+    try:
+        return time.clock_gettime(time.CLOCK_BOOTTIME)
+    except (AttributeError, OSError):
+        return math.inf
+
+
+def _is_copy_since(pid: int, since_s: float) -> bool:
+    """Whether a process began after ``since_s``, and runs no other program than its parent."""
+    try:
+        fields = _stat(pid)
+        began_s = int(fields[START_TIME]) / os.sysconf("SC_CLK_TCK")
+        return began_s >= since_s and bool(int(fields[FLAGS]) & FORKED)
+    except (OSError, ValueError, IndexError, AttributeError):
+        return False
 
 
 def _ancestors(pid: int) -> tuple[int, ...]:
@@ -81,11 +112,15 @@ def _walk_up(pid: int) -> Iterator[int]:
 def _parent(pid: int) -> int | None:
     """Its parent, ``None`` where it is gone or hidden."""
     try:
-        status = Path(f"/proc/{pid}/stat").read_bytes()
-        # The name, in parentheses, may itself hold blanks and parentheses. Then come the state and the parent.
-        return int(status.rpartition(b")")[2].split()[1])
+        return int(_stat(pid)[PARENT])
     except (OSError, ValueError, IndexError):
         return None
+
+
+def _stat(pid: int) -> list[bytes]:
+    """What Linux says of a process after its name, which is in parentheses, and may itself hold blanks and parentheses.
+    Raises ``OSError`` where it is gone or hidden."""
+    return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
 
 
 def _environment(pid: int) -> dict[str, str]:

@@ -163,15 +163,15 @@ def test_cuda_is_never_initialised_for_it(monkeypatch: pytest.MonkeyPatch, cuda:
 def test_in_a_container_that_numbers_processes_anew(
     monkeypatch: pytest.MonkeyPatch, cuda: CUDA, processes: dict[int, int | None], reserved: int, expected: int | None
 ) -> None:
-    monkeypatch.setattr(nvml, "count_children", lambda: 0)
+    monkeypatch.setattr(nvml, "count_children", lambda in_use_s: 0)
     cuda.reserved = reserved
     assert others(monkeypatch, NVML(processes), cuda) == expected
 
 
 def test_there_children_and_ranks_may_be_those_listed(monkeypatch: pytest.MonkeyPatch, cuda: CUDA) -> None:
-    monkeypatch.setattr(nvml, "count_children", lambda: 1)
+    monkeypatch.setattr(nvml, "count_children", lambda in_use_s: 1)
     assert others(monkeypatch, NVML(dict.fromkeys(STRANGERS, GIB)), cuda) is None
-    monkeypatch.setattr(nvml, "count_children", lambda: 0)
+    monkeypatch.setattr(nvml, "count_children", lambda in_use_s: 0)
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
     assert others(monkeypatch, NVML(dict.fromkeys(STRANGERS, GIB)), cuda) is None
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +14,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from syncscope.collect.relatives import count_children, is_of_this_run, several_ranks
+from syncscope.collect.relatives import count_children, is_of_this_run, several_ranks, since_boot
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux has /proc")
 
@@ -54,6 +56,23 @@ def test_children_and_parents_are_of_this_run() -> None:
         child.stdin.close()
     assert is_of_this_run(os.getpid())
     assert is_of_this_run(os.getppid())
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_a_copy_made_since_then_is_no_child_that_may_use_the_gpu() -> None:
+    before, now = count_children(), since_boot()
+    copy = multiprocessing.get_context("fork").Process(target=time.sleep, args=(60,))
+    copy.start()
+    try:
+        with subprocess.Popen(SLEEPER, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as child:
+            assert count_children() == before + 2
+            assert count_children(now - 0.1) == before + 1  # the copy is left out: the clock ticks every 10 ms
+            assert count_children(since_boot() + 60) == before + 2  # it was made before
+            assert child.stdin is not None
+            child.stdin.close()
+    finally:
+        copy.kill()
+        copy.join()
 
 
 def test_others_are_not() -> None:
