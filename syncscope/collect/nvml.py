@@ -20,7 +20,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from syncscope.collect.gpu import pci_bus_id
-from syncscope.collect.relatives import count_children, is_of_this_run, since_boot
+from syncscope.collect.process_age import since_boot
+from syncscope.collect.relatives import count_children, is_of_this_run
 
 PATIENCE_S = 0.5
 """NVML answers in milliseconds. One that takes longer hangs with its driver, or while other processes open the GPU. It

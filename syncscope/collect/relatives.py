@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 import os
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from syncscope.collect.process_age import START_TIME
+from syncscope.collect.process_age import began_s, stat_of
 
 RENDEZVOUS = ("MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE")
 """Environment variables that launchers of several ranks set to the same values for all ranks of a run."""
@@ -57,9 +56,7 @@ def lives(process: int) -> bool:
     except OSError:  # it is another user's
         return True
     try:
-        state = (
-            Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[0]
-        )
+        state = stat_of(process)[0]
     except (OSError, IndexError):  # not Linux
         return True
     return state not in "ZX"  # it ended, and its parent has not asked how
@@ -78,21 +75,12 @@ def count_children(copies_before_s: float = math.inf) -> int:
     return sum(not _is_copy_since(pid, copies_before_s) for pid in mine)
 
 
-def since_boot() -> float:
-    """Seconds since the system began; infinite where it does not tell."""
-    try:
-        return time.clock_gettime(time.CLOCK_BOOTTIME)
-    except (AttributeError, OSError):
-        return math.inf
-
-
 def _is_copy_since(pid: int, since_s: float) -> bool:
     """Whether a process began after ``since_s``, and runs no other program than its parent."""
+    began = began_s(pid)
     try:
-        fields = _stat(pid)
-        began_s = int(fields[START_TIME]) / os.sysconf("SC_CLK_TCK")
-        return began_s >= since_s and bool(int(fields[FLAGS]) & FORKED)
-    except (OSError, ValueError, IndexError, AttributeError):
+        return began is not None and began >= since_s and bool(int(stat_of(pid)[FLAGS]) & FORKED)
+    except (OSError, ValueError, IndexError):
         return False
 
 
@@ -112,15 +100,9 @@ def _walk_up(pid: int) -> Iterator[int]:
 def _parent(pid: int) -> int | None:
     """Its parent, ``None`` where it is gone or hidden."""
     try:
-        return int(_stat(pid)[PARENT])
+        return int(stat_of(pid)[PARENT])
     except (OSError, ValueError, IndexError):
         return None
-
-
-def _stat(pid: int) -> list[bytes]:
-    """What Linux says of a process after its name, which is in parentheses, and may itself hold blanks and parentheses.
-    Raises ``OSError`` where it is gone or hidden."""
-    return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
 
 
 def _environment(pid: int) -> dict[str, str]:

@@ -316,11 +316,8 @@ class Windows:
     def _record(self, name: str, steps: int, *, cpu: bool, last: bool = True) -> Steps:
         """Record ``steps`` steps as ``recorded.<name>``, after some that warm up the profiler and hooks."""
         profiler = KinetoWindow(self._torch, cpu=cpu, on_foreign=self._foreign_profiler)
-        sites, sampler = (
-            SiteRecorder(self._torch, self._stacks, self._threads, hears_copies=name == "attribution"),
-            HostSampler(self._stacks),
-        )
-        boundaries: list[int] = []
+        sites = SiteRecorder(self._torch, self._stacks, self._threads, hears_copies=name == "attribution")
+        sampler, boundaries = HostSampler(self._stacks), list[int]()
         warming, warmed, first = [time.time_ns()], list[SiteEvent](), self._count
         self._enough = lambda: False
         self._open = True

@@ -12,6 +12,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -39,6 +40,19 @@ class cuda:
 def is_grad_enabled():
     return False
 """
+
+
+def counted_alone(program: Path) -> list[Any]:
+    """The only line that the oracle counts in ``program``, which has a stand-in for PyTorch beside it."""
+    results = program.parent / "results"
+    results.mkdir()
+    path = f"{PUBLIC / 'oracle'}{os.pathsep}{program.parent}"
+    subprocess.run(
+        [sys.executable, program], env={**os.environ, "ORACLE": str(results), "PYTHONPATH": path}, check=True
+    )
+    (written,) = results.glob("*.json")
+    (row_of,) = json.loads(written.read_text())["counts"]
+    return row_of
 
 
 def test_every_program_has_a_commit_and_data_that_is_made() -> None:
@@ -157,12 +171,7 @@ def test_the_oracle_passes_methods_of_a_librarys_tensors_as_the_report_does(
     program.write_text(
         f"import sys, torch\nsys.path.append({str(tensors.parent)!r})\nimport tensors\ntensors.__torch_function__()\n"
     )
-    results = tmp_path / "results"
-    results.mkdir()
-    variables = {**os.environ, "ORACLE": str(results), "PYTHONPATH": f"{PUBLIC / 'oracle'}{os.pathsep}{tmp_path}"}
-    subprocess.run([sys.executable, program], env=variables, check=True)
-    (written,) = results.glob("*.json")
-    (row_of,) = json.loads(written.read_text())["counts"]
+    row_of = counted_alone(program)
     assert Path(row_of[0]).stem == inner and row_of[1] == {"program": 4, "tensors": 3}[inner]
 
 
@@ -316,12 +325,7 @@ def test_the_oracle_says_whether_the_compiler_was_at_work(tmp_path: Path, inside
         f"exec(compile(source.replace('NAME', {inside!r}), {str(library)!r}, 'exec'), names)\n"
         f"names[{inside!r}]()\n"
     )
-    results = tmp_path / "results"
-    results.mkdir()
-    variables = {**os.environ, "ORACLE": str(results), "PYTHONPATH": f"{PUBLIC / 'oracle'}{os.pathsep}{tmp_path}"}
-    subprocess.run([sys.executable, program], env=variables, check=True)
-    (written,) = results.glob("*.json")
-    (row_of,) = json.loads(written.read_text())["counts"]
+    row_of = counted_alone(program)
     assert row_of == [str(library), 2, str(program), 5, False, inside == "_compile", 1]
 
 

@@ -14,7 +14,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from syncscope.collect.relatives import count_children, is_of_this_run, several_ranks, since_boot
+from syncscope.collect.process_age import since_boot
+from syncscope.collect.relatives import count_children, is_of_this_run, several_ranks
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux has /proc")
 
