@@ -193,26 +193,27 @@ class ModuleCalls:
         return self._make(original, None)
 
     def _make(self, original: Any, look_at_class: Callable[[type], None] | None) -> Any:
-        """The call of a module. Local names are fast, and what seldom runs is in functions of its own: a step of half a
-        millisecond pays for each line of code and data that is not in the processor's caches."""
+        """The call of a module. Local names are fast, what seldom runs is in functions of its own, and what seldom is
+        asked for is in one tuple: a step of half a millisecond pays for each line of code and data that is not in the
+        processor's caches, and Python writes to each cell of a function when it is called."""
         traced, grad_enabled = tracing(self._torch), self._torch.is_grad_enabled
-        expected, frame = self._tracker.expected, sys._getframe
-        owner, grad, lent = NOBODY, False, NO_CALLS
+        owner, lent = NOBODY, NO_CALLS
 
         def lend(module: Any, calls: Iterator[None]) -> None:
-            nonlocal owner, grad, lent
-            owner, grad, lent = id(module), grad_enabled(), calls
+            nonlocal owner, lent
+            owner, lent = id(module), calls
 
-        is_looked_at = self._make_choice(Loan(lend))
+        seldom = self._tracker.expected, self._make_choice(Loan(lend)), look_at_class
 
         # Most calls have one argument. To pass on a tuple and a dictionary takes as long as all the rest. A profiler of
         # the program's that records stacks takes the ``self`` of whatever is ``Module.__call__``, or crashes.
         def call(self: Any, first: Any = NOTHING, /, *others: Any, **named: Any) -> Any:
             looked_at = False
             if not traced():  # Dynamo must see nothing that changes
-                if id(self) == owner and grad_enabled() is grad and first is not NOTHING and not (others or named):
+                if id(self) == owner and first is not NOTHING and not (others or named or grad_enabled()):
                     for _ in lent:
                         return original(self, first)
+                expected, is_looked_at, look_at_class = seldom
                 looked_at = not expected.busy and is_looked_at(self)
             single = False if others or named else first is not NOTHING  # a branch: Dynamo knows no ``not`` of a tuple
             if not looked_at:
@@ -226,7 +227,7 @@ class ModuleCalls:
                 expected.busy = expected.closed
                 expected.inside_call = False
                 if moments is not None:
-                    moments.called(self, begin, frame(1))
+                    moments.called(self, begin, sys._getframe(1))
                 if look_at_class is not None and not expected.closed:
                     look_at_class(type(self))
 
@@ -303,8 +304,8 @@ class ModuleCalls:
         return True
 
     def _lend(self, of: Literal["left", "passes"], count: int, module: Any, loan: Loan) -> None:
-        """Let the next ``count`` calls of ``module`` pass by themselves."""
-        if self._expected.quick and count:
+        """Let the next ``count`` calls of ``module`` pass by themselves, those without gradients."""
+        if self._expected.quick and count and not self._torch.is_grad_enabled():
             self._expected.lent[of] = loan
             loan.begin(module, count)
 
