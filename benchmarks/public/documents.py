@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 from collections.abc import Callable
 from pathlib import Path
@@ -33,6 +34,14 @@ def make_chat(folder: Path) -> None:
         texts = [" ".join(f"w{number}" for number in rng.integers(0, 2000, rng.integers(20, 200))) for _ in range(4000)]
         table = pyarrow.table({"text": texts})
         pyarrow.parquet.write_table(table, folder / f"documents/shard_{shard:05d}.parquet", row_group_size=500)
+
+
+def make_c4_test(folder: Path) -> None:
+    """A few pages of text, a line each, where a trainer looks for those that it tests itself with."""
+    rng = np.random.default_rng(178)
+    folder.mkdir()
+    pages = [" ".join(f"w{number}" for number in rng.integers(0, 2000, 400)) for _ in range(1000)]
+    (folder / "data.json").write_text("".join(json.dumps({"text": page}) + "\n" for page in pages))
 
 
 def make_small_opt(folder: Path) -> None:
@@ -95,6 +104,7 @@ def make_tongues(folder: Path) -> None:
 
 DOCUMENTS: dict[str, Callable[[Path], None]] = {
     "chat": make_chat,
+    "c4_test": make_c4_test,
     "small_opt": make_small_opt,
     "few_datasets": make_few_datasets,
     "tongues": make_tongues,

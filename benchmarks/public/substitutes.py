@@ -41,6 +41,12 @@ def make_few_polars(folder: Path) -> None:
     )
 
 
+def make_no_cloud(folder: Path) -> None:
+    """What a program imports of boto3 for files in a cloud, where its files are none."""
+    folder.mkdir()
+    (folder / "boto3.py").write_text("client = None\n")
+
+
 def make_silent_loggers(folder: Path) -> None:
     """As much of tensorboard_logger and visdom as programs import of them, which does nothing."""
     folder.mkdir()
@@ -264,6 +270,7 @@ SUBSTITUTES: dict[str, Callable[[Path], None]] = {
     "byte_tokenizer": make_byte_tokenizer,
     "one_process": make_one_process,
     "few_polars": make_few_polars,
+    "no_cloud": make_no_cloud,
     "silent_loggers": make_silent_loggers,
     "old_gym": make_old_gym,
     "no_window": make_no_window,

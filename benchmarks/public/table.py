@@ -200,6 +200,7 @@ COMMITS = {
     "pytorch-labs/gpt-fast": "32971d3129541c5bfb4f715abc33d1c5f408d204",
     "pytorch-labs/LeanRL": "8dbb6336b7f6cc65cdbbeb2e86637c38867e2677",
     "pytorch/examples": "77f55b912142e11fcfdf5b530231fb9c52f181e8",
+    "pytorch/torchtitan": "73a0e6979dd10b6b1904098eb3c8f62c18ab87ce",
     "pytorch/ignite": "de08e799cfb55a6cf4aa778575d6bad725385453",
     "pytorch/opacus": "4d0ebc84613d214fbfd37fbfd1390e3747a625ce",
     "pytorch/tutorials": "afcd669d56554c2ef46f2da92edbfaf8c54043ec",
@@ -295,6 +296,16 @@ BOXES = [f"{kind}{split}2017{end}" for split in ("train", "val")
          for kind, end in (("images/", ""), ("labels/", ""), ("", ".txt"))]  # fmt: skip
 WHOLE_FILES = {"TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1"}
 HUB = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
+TITAN = (
+    "-m torchtitan.train --job.config_file torchtitan/models/llama3/train_configs/debug_model.toml --training.steps 80"
+)
+TITAN_DATA = {"tests/assets/c4_test": "c4_test"}
+LITGPT_DATA = {
+    "checkpoints/own/tiny/lit_model.pth": "tuned/lit_model.pth",
+    "checkpoints/own/tiny/model_config.yaml": "tuned/model_config.yaml",
+    "checkpoints/own/tiny/tokenizer.json": "tiny_llama/tokenizer.json",
+    "checkpoints/own/tiny/tokenizer_config.json": "tiny_llama/tokenizer_config.json",
+}
 
 PROGRAMS = (
     # Language models
@@ -1296,10 +1307,7 @@ PROGRAMS = (
             " {data}/instructions/train.json --data.val_split_fraction 0.1 --train.epochs 10"
             " --train.global_batch_size 16 --train.micro_batch_size 8 --train.lr_warmup_steps 10"
             " --eval.interval 60 --eval.max_new_tokens 16 --precision bf16-true",
-            data={"checkpoints/own/tiny/lit_model.pth": "tuned/lit_model.pth",
-                  "checkpoints/own/tiny/model_config.yaml": "tuned/model_config.yaml",
-                  "checkpoints/own/tiny/tokenizer.json": "tiny_llama/tokenizer.json",
-                  "checkpoints/own/tiny/tokenizer_config.json": "tiny_llama/tokenizer_config.json"}),
+            data=LITGPT_DATA),
     Program("timm-recipe", "mixed and erased pictures, AMP, two halves a step, an EMA model: tests of both",
             "huggingface/pytorch-image-models",
             "train.py {data}/imagefolder --model convnext_atto -b 32 --epochs 12 --warmup-epochs 1 --num-classes 10"
@@ -1343,4 +1351,56 @@ PROGRAMS = (
     Program("torchvision-ddp", "torchrun: training, evaluation", "chanwutk/vision_references",
             "train.py --data-path {data}/imagefolder --model resnet18 --epochs 2 -b 32 -j 4 --amp",
             folder="references/classification", launcher=TWO, inside=True, gpus=2),
+    Program("titan-fsdp", "torchrun, FSDP2 of each layer: a norm, and losses of all ranks read in each step",
+            "pytorch/torchtitan", TITAN, launcher=TWO, inside=True, gpus=2, data=TITAN_DATA),
+    Program("titan-tp", "torchrun, tensor parallelism of sequences: a norm, and losses of all ranks read in each step",
+            "pytorch/torchtitan", TITAN + " --parallelism.tensor_parallel_degree 2", launcher=TWO, inside=True, gpus=2,
+            data=TITAN_DATA),
+    Program("fsdp2-prefetch", "torchrun, FSDP2 that fetches two layers ahead: 10 steps, a checkpoint",
+            "pytorch/examples", "example.py --explicit-prefetching --mixed-precision", folder="distributed/FSDP2",
+            launcher=TWO, inside=True, gpus=2),
+    Program("sequence-parallel", "torchrun, sequence parallelism: 10 steps", "pytorch/examples",
+            "sequence_parallel_example.py", folder="distributed/tensor_parallelism", launcher=TWO, gpus=2),
+    Program("mingpt-ddp", "torchrun, DDP with AMP: a loss read in each step, a test after each epoch",
+            "pytorch/examples", "main.py data_config.path=data/input.txt data_config.truncate=0.03"
+            " trainer_config.max_epochs=2 trainer_config.save_every=1", folder="distributed/minGPT-ddp/mingpt",
+            data={"distributed/minGPT-ddp/mingpt/boto3.py": "no_cloud/boto3.py"}, launcher=TWO, inside=True, gpus=2),
+    Program("litgpt-fsdp", "Fabric's FSDP1 of each block with checkpointing: validations, texts by a cache",
+            "Lightning-AI/litgpt", "-m litgpt finetune_full checkpoints/own/tiny --devices 2 --data JSON"
+            " --data.json_path {data}/instructions/train.json --data.val_split_fraction 0.1 --train.epochs 4"
+            " --train.global_batch_size 16 --train.micro_batch_size 8 --train.lr_warmup_steps 10"
+            " --eval.interval 60 --eval.max_new_tokens 16 --precision bf16-true", gpus=2, data=LITGPT_DATA),
+    Program("lightning-fsdp", "Lightning's FSDP1 of a whole model: 60 steps an epoch, validation, test, prediction",
+            "Lightning-AI/pytorch-lightning",
+            "backbone_image_classifier.py --trainer.max_epochs 2 --trainer.limit_train_batches 60"
+            " --trainer.limit_val_batches 10 --trainer.limit_test_batches 10 --trainer.limit_predict_batches 5"
+            " --trainer.devices 2 --trainer.strategy fsdp", folder="examples/pytorch/basics", gpus=2,
+            data={"examples/Datasets": "mnist60k"}),
+    Program("fabric-ddp", "Fabric's command, DDP: training, test", "Lightning-AI/pytorch-lightning",
+            "-m lightning.fabric.cli --accelerator cuda --devices 2 --strategy ddp train_fabric.py --epochs 1",
+            folder="examples/fabric/image_classifier", data={"Datasets": "mnist"}, gpus=2),
+    Program("trl-fsdp", "accelerate launch, FSDP2 of each layer: a trainer of trl's, evaluation, checkpoints",
+            "huggingface/trl",
+            "trl/scripts/sft.py --model_name_or_path {data}/tiny_llama --dataset_name {data}/texts --output_dir out"
+            " --num_train_epochs 2 --per_device_train_batch_size 8 --eval_strategy steps --eval_steps 40"
+            " --logging_steps 10 --report_to none --bf16 False --seed 1",
+            environment={"PYTHONPATH": ".", **HUB}, gpus=2,
+            launcher="-m accelerate.commands.launch --use_fsdp --fsdp_version 2 --fsdp_auto_wrap_policy"
+            " TRANSFORMER_BASED_WRAP --num_processes 2 --num_machines 1 --mixed_precision no --dynamo_backend no"
+            " --main_process_port {port}"),
+    Program("accelerate-complete", "accelerate launch, DDP with AMP: training, evaluation, states saved each epoch",
+            "huggingface/accelerate", "complete_cv_example.py --data_dir {data}/pets --checkpointing_steps epoch"
+            " --output_dir out --mixed_precision bf16", folder="examples", environment=HUB, gpus=2,
+            launcher="-m accelerate.commands.launch --multi_gpu --num_processes 2 --num_machines 1"
+            " --mixed_precision bf16 --dynamo_backend no --main_process_port {port}"),
+    Program("gpt-fast-tp", "torchrun, generation by tensor parallelism: two all-reduces in each layer",
+            "pytorch-labs/gpt-fast",
+            "generate.py --checkpoint_path checkpoints/stories15M/model.pth --num_samples 5 --max_new_tokens 150",
+            data={"checkpoints": "checkpoint"}, launcher=TWO, inside=True, gpus=2),
+    Program("nanochat-two", "torchrun: two optimizers that share out their work, compiled: tests", "karpathy/nanochat",
+            "-m scripts.base_train --depth 4 --max-seq-len 512 --window-pattern L --device-batch-size 8"
+            " --total-batch-size 16384 --num-iterations 120 --eval-every 60 --eval-tokens 40960 --core-metric-every -1"
+            " --sample-every -1", environment={"NANOCHAT_BASE_DIR": "base"}, seconds=180,
+            data={"base/tokenizer": "chat/tokenizer", "base/base_data_climbmix": "chat/documents"}, launcher=TWO,
+            inside=True, gpus=2),
 )  # fmt: skip

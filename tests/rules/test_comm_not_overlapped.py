@@ -119,9 +119,6 @@ ALL_GATHER, ALL_TO_ALL = "ncclDevKernel_AllGather_RING_LL(x)", "ncclDevKernel_Se
     [
         (started(ALL_GATHER, "Optimizer.step#Shampoo.step"), "optimizer shares out"),
         (started(ALL_GATHER, "Optimizer.zero_grad#SGD.zero_grad"), "Fetch ahead: start the next layer's"),
-        (started(ALL_GATHER, "FullyShardedDataParallel.forward"), "FSDP's forward_prefetch"),
-        (started(ALL_GATHER, "FSDP::all_gather (layers.0)"), "FSDP's forward_prefetch"),
-        (started("ncclDevKernel_ReduceScatter_Sum_f32(x)", "FullyShardedDataParallel._post_backward_hook"), "smaller"),
         (started(ALL_GATHER, "Attention", op="Redistribute"), "Each layer needs it before"),
         (started(ALL_GATHER, "FullyShardedDataParallel.forward", op="Redistribute"), "Each layer needs it before"),
         (started(ALL_GATHER, op="autograd::engine::evaluate_function: RedistributeBackward"), "Each layer needs it"),
@@ -138,6 +135,11 @@ ALL_GATHER, ALL_TO_ALL = "ncclDevKernel_AllGather_RING_LL(x)", "ncclDevKernel_Se
         (started("ncclDevKernel_Broadcast_RING_LL(x)", "DistributedDataParallel.forward"), "broadcast_buffers=False"),
         (started(ALL_REDUCE, op="vllm::all_reduce", times=10), "split the model over fewer ranks"),
         (started(ALL_REDUCE, op="symm_mem::multimem_all_reduce_", times=10), "a fast one already"),
+        (started(ALL_REDUCE, op="_c10d_functional::all_reduce", times=10), "split the model over fewer ranks"),
+        (
+            started(ALL_REDUCE, op="_c10d_functional::all_reduce", times=10).op("autograd::engine", 200, 5),
+            "Join them",
+        ),
         (
             started("void (anonymous namespace)::all_reduce_two_shot_kernel<half>(x)", op="vllm::y"),
             "a fast one already",

@@ -9,6 +9,7 @@ from syncscope.advice import Advice, Section
 from syncscope.patterns import compile_later
 from syncscope.rules.base.groups import Group
 from syncscope.rules.base.program import only_infers
+from syncscope.rules.base.sharded_advice import FOR_SHARDED, name_sharding
 from syncscope.timeline.collectives import PEERS
 from syncscope.timeline.late_peers import mostly_wait
 from syncscope.trace.names import is_direct_collective
@@ -31,6 +32,9 @@ CONTEXTS = {
     "ddp-forward": r"^DistributedDataParallel\.forward$",
 }
 """What a collective is part of, by the names around it: annotations, ops, and files of the stack."""
+
+FUNCTIONAL = "_c10d_functional::"
+"""How the ops of functional collectives begin, which models are made of."""
 
 LOOKUP = "split_embedding"
 """Part of the names of FBGEMM's ops that look up the rows of tables, as TorchRec has them."""
@@ -104,20 +108,7 @@ FOR_COLLECTIVES: Section = (
         """,
         after="dist.all_gather_into_tensor(flat_params, flat_parts)   # one buffer, of which params are views",
     ),
-    Advice(
-        "fsdp reduce_scatter",
-        "Wrap smaller units (one a layer), so that one is reduced while the backward computes the next; what the "
-        "last unit reduces has nothing left to hide behind.",
-        before="model = FSDP(model)",
-        after="model = FSDP(model, auto_wrap_policy=ModuleWrapPolicy({Block}))",
-    ),
-    Advice(
-        "fsdp allgather|sharded",
-        "Fetch ahead: FSDP's forward_prefetch and backward_prefetch, or set_modules_to_forward_prefetch of "
-        "fully_shard; larger units hide more.",
-        before="model = FSDP(model, auto_wrap_policy=policy)",
-        after="model = FSDP(model, auto_wrap_policy=policy, forward_prefetch=True, limit_all_gathers=True)",
-    ),
+    *FOR_SHARDED,
     Advice(
         "embeddings all_to_all",
         "Compute the dense part between the start of the embeddings' all-to-all and its wait(), send the next "
@@ -209,6 +200,17 @@ FOR_COLLECTIVES: Section = (
         """,
     ),
     Advice(
+        "tensor-parallel allgather|reduce_scatter|sharded",
+        "Each layer needs it before it goes on, so make it cheaper: symmetric-memory kernels, or run it in pieces "
+        "beside the matrix products around it (asynchronous tensor parallelism: torch.compile with "
+        "torch._inductor.config._micro_pipeline_tp = True); or split the model over fewer ranks.",
+        before="model = torch.compile(model)",
+        after="""
+        torch._inductor.config._micro_pipeline_tp = True
+        model = torch.compile(model)   # sends in pieces, beside the products
+        """,
+    ),
+    Advice(
         "tensor-parallel",
         "Each layer needs it before it goes on, so make it cheaper: one-shot or symmetric-memory kernels, fused "
         "with the norm that follows or run in pieces beside the matrix products around it (asynchronous tensor "
@@ -287,7 +289,10 @@ def name_surroundings(group: Group) -> Iterator[str]:
         yield BEFORE
     if waits_for_peer(group):
         yield LATE_PEER
-    yield from _contexts(group)
+    contexts = _contexts(group)
+    yield from contexts
+    if "fsdp" in contexts:
+        yield from name_sharding(group, _names_around(group))
     if GEFORCE in (group.timeline.device_name or ""):
         yield NO_PEER_ACCESS
     if _many_small(group):
@@ -311,10 +316,11 @@ def _contexts(group: Group) -> list[str]:
     """Which of ``CONTEXTS`` the names around the collectives show.
 
     Sharded weights are not redistributed (but by SimpleFSDP), so what DTensor redistributes in the forward of an FSDP
-    unit is an activation. Without a backward nothing scatters gradients: a program that only infers and scatters sums
-    shares out its activations, and gathers them again.
+    unit is an activation. Without a backward nothing scatters gradients: a program that only infers and scatters
+    sums shares out its activations, and gathers them again, and one that sums by functional collectives, inside its
+    model, does so with activations.
     """
-    around = _marks(group) | {op for ops in group.rows.ops for op in ops} | {frame.file for frame in group.place.chain}
+    around = _names_around(group)
     found = [name for name, pattern in CONTEXTS.items() if any(re.search(pattern, one) for one in around)]
     if any("deep_ep::" in kernel for kernel in _kernels(group)):
         found.append(DEEP_EP)
@@ -325,9 +331,17 @@ def _contexts(group: Group) -> list[str]:
     if not found and set(group.rows.call) <= SHARDED and only_infers(group.timeline):
         scatters = (group.timeline.collectives.name == "reduce_scatter").any()
         found += ["tensor-parallel"] if scatters else []
+    functional = any(name.startswith(FUNCTIONAL) for name in around)
+    if not found and functional and set(group.rows.call) == {"allreduce"} and only_infers(group.timeline):
+        found.append("tensor-parallel")
     if not found and "all_to_all" in group.rows.call and group.timeline.ops.named(lambda name: LOOKUP in name).any():
         found.append("embeddings")  # where no annotation is around them
     return found
+
+
+def _names_around(group: Group) -> set[str]:
+    """The annotations and ops around a group's collectives, and the files of its stack."""
+    return _marks(group) | {op for ops in group.rows.ops for op in ops} | {frame.file for frame in group.place.chain}
 
 
 def _marks(group: Group) -> set[str]:
