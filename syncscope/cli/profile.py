@@ -165,7 +165,7 @@ def profile(
     if module is None and not arguments:
         raise typer.BadParameter("name a script, or a module with -m.", param_hint="SCRIPT")
     name = module or arguments.pop(0)
-    load = loader(name, is_module=module is not None)
+    load = loader(name, arguments, is_module=module is not None)
     require_gpu()
     plan = Plan(
         warmup=warmup, bare=bare, steps=steps, attribution=attribution, mode=mode, stop=stop,  # type: ignore[arg-type]

@@ -51,15 +51,15 @@ class ScriptCommand(AnyCommand):
         return super().parse_args(ctx, args)
 
 
-def loader(name: str, *, is_module: bool) -> Callable[[], tuple[Any, Any]]:
-    """A function that loads the program. Raises a usage error for a missing file before anything runs."""
+def loader(name: str, arguments: list[str], *, is_module: bool) -> Callable[[], tuple[Any, Any]]:
+    """A function that loads the program, to be run with ``arguments``. Raises a usage error for a missing file before anything runs."""
     from syncscope.collect.run import load_module, load_script
 
     if not is_module and not os.path.isfile(name):
         hint = " (to run a module, use -m)" if not name.endswith(".py") else ""
         why = "is a folder" if os.path.isdir(name) else "no such file"
         raise typer.BadParameter(f"{name}: {why}{hint}.", param_hint="SCRIPT")
-    return lambda: load_module(name) if is_module else load_script(name)
+    return lambda: load_module(name, arguments) if is_module else load_script(name)
 
 
 ELSEWHERE = " Record on a machine with a GPU, then analyse the trace on any machine: syncscope analyze TRACE"

@@ -124,7 +124,7 @@ def watch(
     if fail and baseline is None:
         raise typer.BadParameter("needs --baseline.", param_hint="--fail")
     name = module or arguments.pop(0)
-    load = loader(name, is_module=module is not None)
+    load = loader(name, arguments, is_module=module is not None)
     report = (output or Path(f"syncscope-{stem_of(name, module)}-watch") / "report.json").absolute()
     require_gpu(advice="")
     request = _request(name, module, report, source)

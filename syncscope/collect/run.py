@@ -48,12 +48,14 @@ def load_script(path: str) -> tuple[ModuleType, CodeType]:
     return module, compile(source, absolute, "exec", dont_inherit=True)
 
 
-def load_module(name: str) -> tuple[ModuleType, CodeType]:
-    """Return the ``__main__`` module and code for ``-m name``. Sets ``sys.argv[0]`` and ``sys.path[0]``.
+def load_module(name: str, arguments: list[str]) -> tuple[ModuleType, CodeType]:
+    """Return the ``__main__`` module and code for ``-m name``. Sets ``sys.argv`` and ``sys.path[0]``: the packages
+    around the module are imported to find it, and may read them.
 
     Raises ``ScriptError``.
     """
     _set_first_path(os.getcwd())
+    sys.argv[:] = ["-m", *arguments]
     spec = _find(name)
     if spec.submodule_search_locations is not None:
         spec = _find(f"{name}.__main__")

@@ -15,7 +15,7 @@ import sys
 from syncscope.collect.run import ScriptError, execute, load_module, load_script
 kind, name, *arguments = sys.argv[1:]
 try:
-    main, code = load_module(name) if kind == "-m" else load_script(name)
+    main, code = load_module(name, arguments) if kind == "-m" else load_script(name)
 except ScriptError as error:
     print("refused:", error)
     sys.exit(2)
@@ -63,7 +63,7 @@ def test_a_script_behaves_as_under_python(tmp_path: Path, name: str) -> None:
 def test_a_module_behaves_as_under_python(tmp_path: Path, module: str) -> None:
     package = tmp_path / "package"
     package.mkdir()
-    (package / "__init__.py").write_text("")
+    (package / "__init__.py").write_text("import sys\nprint(sys.argv)\n")  # before the module is found
     body = "import sys\nfrom . import __name__ as n\nprint(sys.argv[1:], __package__, __spec__.name, n, __name__)\n"
     (package / "__main__.py").write_text(body)
     (package / "inner.py").write_text(body)
