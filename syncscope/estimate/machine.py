@@ -359,7 +359,7 @@ class Machine:
             end, taken = end.copy(), taken.copy()
             end[columns] = done[columns]
             taken[columns] = np.maximum(self._stream[item.stream, columns], done[columns])
-        if meeting is not None:
+        if meeting is not None and not math.isnan(item.later):
             self._met[:] = end
         if item.engine >= 0 and item.dur >= HOLDS_ENGINE:
             copier = self._copier[item.engine]

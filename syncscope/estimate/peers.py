@@ -1,7 +1,7 @@
 """Find when the other ranks came to a collective, from their traces.
 
 All ranks are done with a collective at one moment, whatever their clocks say, so of two ranks the one that was in it
-for a shorter time came later, by the difference.
+for a shorter time came later, by the difference. Not so in a broadcast: who sends need not wait for those who receive.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from syncscope.estimate.program import Program
 from syncscope.timeline import Timeline
-from syncscope.timeline.collectives import POINT_TO_POINT
 from syncscope.timeline.intervals import Ints
+from syncscope.trace.names import ONE_SIDED
 
 MOST_PEERS = 64
 """The most ranks that are compared."""
@@ -88,9 +88,9 @@ class SharedCollectives(msgspec.Struct, frozen=True):
 
 
 def find_shared_collectives(timeline: Timeline) -> SharedCollectives:
-    """The collectives inside the steps, without those that only two ranks take part in."""
+    """The collectives inside the steps, without those that ranks may leave at different times."""
     table = timeline.collectives
-    table = table.take((table.launch >= 0) & (table.step >= 0) & ~np.isin(table.name, POINT_TO_POINT))
+    table = table.take((table.launch >= 0) & (table.step >= 0) & ~np.isin(table.name, ONE_SIDED))
     table = table.take(np.argsort(table.launch_ts, kind="stable"))
     step = timeline.steps.number[table.step]
     kind = tuple(f"{name} {group}" for name, group in zip(table.name, table.group, strict=True))

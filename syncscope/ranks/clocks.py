@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from syncscope.schema.report import Collective, TraceInfo
+from syncscope.trace.names import ONE_SIDED
 from syncscope.trace.quantiles import median
 
 Meeting = dict[int, Collective]
@@ -29,9 +30,6 @@ end a long one later."""
 
 FEWEST = 3
 """The clocks of two ranks are compared if they have at least this many collectives in common."""
-
-ONE_SIDED = ("broadcast", "reduce", "gather", "scatter", "send", "recv", "send_recv")
-"""Collectives that ranks may leave at different times."""
 
 YEAR_1973_NS = 10**17
 """Times since the epoch are later."""

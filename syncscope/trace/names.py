@@ -304,6 +304,9 @@ _COLLECTIVES = {
 COLLECTIVES = frozenset((*_COLLECTIVES.values(), "collective"))
 """The names of collectives; ``collective`` is one whose kernel does not say which."""
 
+ONE_SIDED = ("broadcast", "reduce", "gather", "scatter", "send", "recv", "send_recv")
+"""Collectives that ranks may leave at different times: who sends need not wait for those who receive."""
+
 
 @lru_cache(maxsize=65536)
 def collective_of(kernel: str, argument: str = "") -> str:

@@ -29,16 +29,19 @@ from tests.builders import TraceBuilder
 from tests.rules.scenes import line
 
 ALL_REDUCE = "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
+BROADCAST = "ncclDevKernel_Broadcast_RING_LL"
 STEPS = 4
 
 
-def rank(number: int, *lengths: float, reads: bool = True, bare: bool = False) -> Timeline:
-    return Timeline(drawn(number, *lengths, reads=reads, bare=bare).trace(f"rank{number}.json"))
+def rank(number: int, *lengths: float, reads: bool = True, bare: bool = False, broadcasts: bool = False) -> Timeline:
+    return Timeline(drawn(number, *lengths, reads=reads, bare=bare, broadcasts=broadcasts).trace(f"rank{number}.json"))
 
 
-def drawn(number: int, *lengths: float, reads: bool = True, bare: bool = False) -> TraceBuilder:
+def drawn(
+    number: int, *lengths: float, reads: bool = True, bare: bool = False, broadcasts: bool = False
+) -> TraceBuilder:
     """Steps of 1000 µs: 300 on the device, which the rank may wait for to work 200 on the host, 100 on the device, an
-    all-reduce of one of the ``lengths`` that ends at 722, and a wait for it."""
+    all-reduce of one of the ``lengths`` that ends at 722, and a wait for it. A broadcast may come behind the 200."""
     builder = TraceBuilder(rank=number, world_size=3)
     for step in range(STEPS):
         at, length = 1000.0 * step, lengths[step % len(lengths)]
@@ -46,6 +49,8 @@ def drawn(number: int, *lengths: float, reads: bool = True, bare: bool = False) 
         if reads:
             builder.op("aten::item", at + 9, 305).copy("DtoH", call=(at + 10, 2), runs=(at + 311, 1), bytes=4)
             builder.stream_sync(at + 13, 301).warning(at + 316, line(22, "loss.item()"))
+        if broadcasts:
+            builder.launch(BROADCAST, call=(at + 505, 5), runs=(at + 511, 3), stream=13)
         builder.launch("gemm", call=(at + 514, 5), runs=(at + 521, 622 - 521))
         builder.launch(ALL_REDUCE, call=(at + 522, 5), runs=(at + 722 - length, length), stream=13)
         builder.stream_sync(at + 530, 196, stream=13, record=True)
@@ -129,6 +134,14 @@ def test_a_fix_on_one_rank_alone_gains_what_the_others_waited_for_it():
     late, _ = with_peers(*compiled(rank(0, 100)), [peer(rank(1, 160, reads=False))])
     assert saved_us(late, on_one_rank=True) == pytest.approx(60, abs=1)
     assert saved_us(late, on_one_rank=False) == pytest.approx(210, abs=6)
+
+
+def test_a_broadcast_does_not_tell_when_the_other_ranks_came():
+    """Each runs it in its own time, however long the one with the loader waits before it."""
+    mine, other = rank(0, 100, broadcasts=True), peer(rank(1, 160, reads=False, broadcasts=True))
+    late, _ = with_peers(*compiled(mine), [other])
+    assert np.isfinite(late.items.later).sum() == STEPS  # of the all-reduces
+    assert saved_us(late, on_one_rank=True) == pytest.approx(60, abs=1)
 
 
 def test_a_fix_on_one_rank_alone_saves_nothing_while_that_rank_waits_for_the_others():

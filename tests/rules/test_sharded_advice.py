@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from syncscope.rules.base.sharded_advice import FULLY_SHARD
 from syncscope.schema.findings import Finding
 from tests.builders import TraceBuilder
 from tests.rules.scenes import findings
@@ -87,3 +88,15 @@ def test_no_flag_is_advised_that_is_on_by_default_or_holds_fetches_back() -> Non
     for units in (["FSDP::all_gather", "FSDP::all_gather (layers.0)"], [FIRST[0], FIRST[1]]):
         for late in (False, True):
             assert "limit_all_gathers=True" not in fix(training(*units, late=late))
+
+
+@pytest.mark.parametrize(
+    ("path", "second"),
+    [
+        ("torch/distributed/fsdp/_fully_shard/_fsdp_state.py", True),
+        ("torch/distributed/_composable/fsdp/fully_shard.py", True),
+        ("torch/distributed/fsdp/fully_sharded_data_parallel.py", False),
+    ],
+)
+def test_the_version_is_known_by_the_files_of_the_stack(path: str, second: bool) -> None:
+    assert bool(FULLY_SHARD.search(path)) is second

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from syncscope.advice import Advice, Section
+from syncscope.patterns import compile_later
 from syncscope.rules.base.groups import Group
 
 FSDP2, ONE_UNIT, HOST_LATE = "fsdp2", "one-unit", "host-late"
@@ -20,6 +21,9 @@ device has nothing left to do before them."""
 
 MARKS, GATHERS = ("FSDP::", "FullyShardedDataParallel."), "FSDP::all_gather"
 """How the annotations of both versions begin, and those around the fetches of the second one, which name the unit."""
+
+FULLY_SHARD = compile_later(r"fully_shard(?!ed)")
+"""In paths of the second version. The first one's is ``fully_sharded_data_parallel.py``."""
 
 AT_ONCE_NS = 50_000
 """A collective that begins so soon after its launch waited for the host: for the copy of its input, and for nothing
@@ -112,7 +116,7 @@ FOR_SHARDED: Section = (
 
 def name_sharding(group: Group, around: set[str]) -> Iterator[str]:
     """Which FSDP the collectives are part of, by the names ``around`` them, and what leaves them without compute."""
-    if any(name.startswith(MARKS[0]) or "fully_shard" in name for name in around):
+    if any(name.startswith(MARKS[0]) or FULLY_SHARD.search(name) for name in around):
         yield FSDP2
     if _is_one_unit(group):
         yield ONE_UNIT
