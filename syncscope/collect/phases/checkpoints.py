@@ -1,4 +1,4 @@
-"""Hear of each time that the program saves or loads: with PyTorch, or to safetensors."""
+"""Hear of each time that the program saves or loads: with PyTorch, also distributed, or to safetensors."""
 
 from __future__ import annotations
 
@@ -16,13 +16,23 @@ from syncscope.collect.phases.thread import FollowedThread
 from syncscope.collect.phases.tracker import PhaseTracker
 from syncscope.collect.phases.watched_calls import WatchedCalls
 
-SAVING = ("save_file", "_flatten_as_ptr", "_flatten")
-"""Functions of ``safetensors.torch`` that save, and those in which they copy from the device: others import
-``save_file`` by name before anything is watched."""
+DISTRIBUTED = "torch.distributed.checkpoint."
+SAVING = {
+    "safetensors.torch": ("save_file", "_flatten_as_ptr", "_flatten"),
+    f"{DISTRIBUTED}state_dict": ("_get_model_state_dict", "_get_optim_state_dict"),
+    f"{DISTRIBUTED}state_dict_saver": ("_save_state_dict",),
+}
+LOADING = {
+    f"{DISTRIBUTED}state_dict": ("_load_model_state_dict", "_load_optim_state_dict"),
+    f"{DISTRIBUTED}state_dict_loader": ("_load_state_dict",),
+}
+"""Functions of modules that save and load, and those inside of them that gather and copy: the program may have imported
+``save_file`` or ``get_state_dict`` by name before anything is watched."""
 
 
 class CheckpointCalls(WatchedCalls):
-    """Tells ``tracker`` of each ``torch.save``, ``torch.load`` and save of safetensors on the thread that is followed.
+    """Tells ``tracker`` of each ``torch.save`` and ``torch.load``, of what ``torch.distributed.checkpoint`` saves, loads
+    and gathers, and of saves of safetensors, on the thread that is followed.
 
     A load by a dataset, while the loader ``is_loading``, or of what the training begins with, is no checkpoint of the
     program's.
@@ -47,7 +57,7 @@ class CheckpointCalls(WatchedCalls):
             make = functools.partial(self._make_alike, {}, loads=name == "load")
             for module in (torch, torch.serialization):
                 self._patches.replace(module, name, make)
-        self._imports = ImportWatch("safetensors.torch", self._imported)
+        self._imports = ImportWatch(tuple({**SAVING, **LOADING}), self._imported)
         self._imports.open()
 
     def close(self) -> None:
@@ -56,8 +66,10 @@ class CheckpointCalls(WatchedCalls):
 
     def _imported(self, module: ModuleType) -> None:
         try:
-            for name in SAVING:
+            for name in SAVING.get(module.__name__, ()):
                 self._patches.replace(module, name, self._make)
+            for name in LOADING.get(module.__name__, ()):
+                self._patches.replace(module, name, functools.partial(self._make, loads=True))
         except Exception as error:  # the program's import must not fail
             self._failed(error)
 

@@ -222,6 +222,35 @@ def test_saving_safetensors_is_a_checkpoint(imported_before: bool, tmp_path: Pat
         monkeypatch.delitem(sys.modules, name, raising=False)
 
 
+@pytest.mark.filterwarnings("ignore:torch.distributed is disabled")
+def test_what_is_gathered_and_saved_distributed_is_a_checkpoint(run: Any, tmp_path: Path) -> None:
+    """The weights come from the device while they are gathered, before anything is written."""
+    from torch.distributed import checkpoint
+    from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
+
+    places: list[str] = []
+
+    class Writer(checkpoint.FileSystemWriter):
+        def write_data(self, *arguments: Any) -> Any:
+            places.append(run.here())
+            return super().write_data(*arguments)
+
+    net = model()
+    optimizer = sgd(net)
+    net.register_state_dict_post_hook(lambda *_: places.append(run.here()))
+    for _ in range(3):
+        learn(net, optimizer)
+    places.clear()
+    weights, state = get_state_dict(net, optimizer)
+    gathered, told = len(places), run.here()
+    checkpoint.save(weights, storage_writer=Writer(tmp_path))
+    checkpoint.load(weights, checkpoint_id=tmp_path)
+    set_state_dict(net, optimizer, model_state_dict=weights, optim_state_dict=state)
+    assert not run.signals.failure
+    assert (gathered > 0, told, set(places)) == (True, "train", {"checkpoint"})
+    assert run.here() == "train"
+
+
 def test_reading_what_was_saved_is_a_checkpoint(run: Any) -> None:
     net = model()
     optimizer = sgd(net)
