@@ -82,7 +82,11 @@ FILMS = """class ImageSequenceClip:
     def write_videofile(self, path, **options):
         open(path, "wb").close()
 """
-PATHS = """import numba
+PATHS = """import logging
+
+import numba
+
+logging.getLogger("numba").setLevel(logging.WARNING)
 
 
 @numba.njit
@@ -121,12 +125,14 @@ def make_excursion_starts(folder: Path) -> None:
 
 
 def make_excursion_libraries(folder: Path) -> None:
-    """As much of pygame, moviepy, minigrid, memory-gym, reprint, kornia, phonemizer and librosa as programs use, and
-    what one of them would compile."""
+    """As much of pygame, moviepy, minigrid, memory-gym, reprint, clip, clean-fid, kornia, phonemizer and librosa as
+    programs use, and what one of them would compile."""
     for name, content in {
         "pygame.py": DRAWN, "moviepy/__init__.py": "", "moviepy/video/__init__.py": "",
         "moviepy/video/io/__init__.py": "", "moviepy/video/io/ImageSequenceClip.py": FILMS,
         "minigrid/__init__.py": "", "minigrid/wrappers.py": "", "memory_gym.py": "", "reprint.py": "output = None\n",
+        "clip.py": "available_models = lambda: ['ViT-B/16']\n",
+        "cleanfid/__init__.py": "", "cleanfid/inception_torchscript.py": "InceptionV3W = None\n",
         "kornia/__init__.py": "", "kornia/filters.py": "filter2d = None\n", "phonemizer.py": "phonemize = None\n",
         "librosa/__init__.py": "", "librosa/util.py": "normalize = pad_center = tiny = None\n",
         "librosa/filters.py": BANDS, "core.py": PATHS,
@@ -205,6 +211,7 @@ def make_small_gemma(folder: Path) -> None:
         model.pieces.add(piece=f"\u2581w{number}", score=-number / WORDS, type=kinds.NORMAL)
     for name, number in (("pad", 0), ("eos", 1), ("bos", 2), ("unk", 3)):
         setattr(model.trainer_spec, f"{name}_id", number)
+        setattr(model.trainer_spec, f"{name}_piece", f"<{name}>")
     model.trainer_spec.vocab_size = WORDS
     model.normalizer_spec.add_dummy_prefix = True
     (folder / "words.model").write_bytes(model.SerializeToString())

@@ -1349,7 +1349,8 @@ PROGRAMS = (
             "start.py train.py --config {data}/drawn_digits/config.json --name one --batch-size 64 --end-step 200"
             " --demo-every 100 --evaluate-n 0 --sample-n 16 --save-every 100 --num-workers 4 --start-method fork"
             " --seed 1 --compile --mixed-precision bf16", seconds=180,
-            data={**MNIST, "start.py": "excursion_starts/old_schedules.py"}),
+            data={**MNIST, "start.py": "excursion_starts/old_schedules.py",
+                  **{name: f"excursion_libraries/{name}" for name in ("clip.py", "cleanfid")}}),
     Program("parseq", "Lightning: a sanity check, masks written number by number; validations every 30 steps",
             "baudm/parseq",
             "train.py +experiment=parseq-tiny model.batch_size=64 data.augment=false data.num_workers=4"
