@@ -20,6 +20,7 @@ from benchmarks.public.bodies import BODIES
 from benchmarks.public.choices import CHOICES
 from benchmarks.public.classics import CLASSICS
 from benchmarks.public.documents import DOCUMENTS
+from benchmarks.public.excursions import EXCURSIONS
 from benchmarks.public.formats import FORMATS, make_scene
 from benchmarks.public.graphs import GRAPHS
 from benchmarks.public.journeys import JOURNEYS, make_rounds, make_tasks, make_triplets
@@ -336,8 +337,8 @@ MAKERS: dict[str, Callable[[Path], None]] = {
     "bees": make_bees,
     "texts": make_texts,
     "ett": make_ett,
-    **BODIES, **CHOICES, **CLASSICS, **DOCUMENTS, **FORMATS, **GRAPHS, **NESTED, **RECORDS, **SCENES, **SEQUENCES,
-    **JOURNEYS, **SIGHTS, **SIGNALS, **SUBSTITUTES, **TOURS, **TRIALS, **VENTURES, **VISITS,
+    **BODIES, **CHOICES, **CLASSICS, **DOCUMENTS, **EXCURSIONS, **FORMATS, **GRAPHS, **NESTED, **RECORDS, **SCENES,
+    **SEQUENCES, **JOURNEYS, **SIGHTS, **SIGNALS, **SUBSTITUTES, **TOURS, **TRIALS, **VENTURES, **VISITS,
 }  # fmt: skip
 
 FROM_PROGRAMS: dict[str, Callable[[Path, Path], None]] = {

@@ -354,3 +354,25 @@ def test_a_start_ends_a_program_before_its_fifteenth_step(made: Path) -> None:
         "import torch\nfrom simple_knn._C import distCUDA2\nprint(distCUDA2(torch.arange(8.0)[:, None])[3].item())"
     )
     assert printed_in(made, "-c", program) == "2.0\n"
+
+
+@pytest.mark.parametrize("made", ["excursion_libraries"], indirect=True)
+def test_the_way_through_a_table_is_its_best(made: Path) -> None:
+    (made / "numba.py").write_text("def njit(function):\n    return function\n")
+    program = (
+        "import core, numpy as np\nvalue = np.array([[[1, 0], [0, 9], [0, 2]]], np.float32)\n"
+        "way = np.zeros((1, 3, 2), np.int32)\ncore.maximum_path_c(way, value, [3], [2])\nprint(way[0].tolist())"
+    )
+    assert printed_in(made, "-c", program) == "[[1, 0], [0, 1], [0, 1]]\n"
+
+
+@pytest.mark.parametrize("made", ["excursion_starts"], indirect=True)
+def test_a_schedule_may_be_asked_to_tell(made: Path) -> None:
+    pytest.importorskip("torch")
+    (made / "program.py").write_text(
+        "import torch\nfrom torch.optim import SGD\nfrom torch.optim.lr_scheduler import LRScheduler\n\n\n"
+        "class Old(LRScheduler):\n    def __init__(self, optimizer):\n        super().__init__(optimizer, -1, False)\n"
+        "\n    def get_lr(self):\n        return [0.5]\n\n\n"
+        "print(Old(SGD([torch.ones(1, requires_grad=True)], lr=1.0)).get_last_lr())"
+    )
+    assert printed_in(made, "old_schedules.py", "program.py") == "[0.5]\n"
