@@ -52,7 +52,8 @@ class ScriptCommand(AnyCommand):
 
 
 def loader(name: str, arguments: list[str], *, is_module: bool) -> Callable[[], tuple[Any, Any]]:
-    """A function that loads the program, to be run with ``arguments``. Raises a usage error for a missing file before anything runs."""
+    """A function that loads the program, to be run with ``arguments``. Raises a usage error for a missing file before
+    anything runs."""
     from syncscope.collect.run import load_module, load_script
 
     if not is_module and not os.path.isfile(name):

@@ -110,7 +110,8 @@ class Choice:
         def affords(steps: int, round_ns: int) -> bool:
             return _leaves_out(state, paused) and self._spending.affords(state, steps, round_ns)
 
-        state.stays.leave(state.phase.steps, follower, now_ns, affords)
+        # What waits in the midst of a step, before another phase or after it, is told by how often there were such.
+        state.stays.leave(state.phase.steps, follower, now_ns, affords, in_some=not state.told_at_begin)
 
     def counts_first(self, state: PhaseTally, now_ns: int, paused: bool) -> bool:
         """A stay in the phase of ``state`` begins with the step that begins now. Returns whether that is to be counted

@@ -158,6 +158,7 @@ class Counter(Books):
         if self._state.stepless:
             self._state.begin_block()  # each time that the program enters it is one
         elif before.kind in SELDOM_INSIDE and not self._suspended:
+            self._state.visitors.heard_end = self._account.on
             rest = self._count_rest(self._state)
         if not self._suspended:
             self._apply(self._state, begins=rest)

@@ -10,8 +10,9 @@ from syncscope.collect.count.places import Key, Place
 from syncscope.collect.count.rests import Rests
 from syncscope.collect.count.sampled import ITSELF, Sampled
 from syncscope.collect.count.sampling import Draw, Sampling
-from syncscope.collect.count.stays import FEWEST, Stays
+from syncscope.collect.count.stays import Stays
 from syncscope.collect.count.unusual import Unusual
+from syncscope.collect.count.visitors import AFTER, BEFORE, LATE, Visitors
 from syncscope.collect.count.visits import HARDLY, Visits
 from syncscope.collect.count.weights import Weights
 from syncscope.schema.counting import STEPLESS, PhaseKind
@@ -24,8 +25,7 @@ MISSED = 10
 """Steps are counted where the time that was missed is at most one part in so many of that which was counted."""
 
 HARDLY_BEGUN = 0.1
-"""Where steps are told when they begin, what came before the first one is none if it took less than this part of one.
-"""
+"""Where steps are told when they begin, what came before the first is none if it took less than this part of one."""
 
 LISTEN_AFTER = 32
 """Steps of a training in a row after which the end of its loop is listened for, which takes about 0.1 ms. Where another
@@ -56,23 +56,19 @@ class PhaseTally(Weights):
         self.begin()
         self.time_ns = self.counted_ns = 0
         self.cost_ns = 0.0
-        """What counting it has cost so far, ..."""
         self.first_cost_ns = -math.inf
-        """... and until its first step ended."""
-        self.parts = 0
-        """Steps that were counted in part, because counting stopped in the middle of them."""
-        self.cuts = 0
-        """Of them, those since the last whole one."""
+        """What counting it has cost so far, and until its first step ended."""
+        self.parts = self.cuts = 0
+        """Steps that were counted in part, because counting stopped in the middle of them: all, ..."""
         self._cut_step = -1
-        """The latest one."""
+        """... those since the last whole one, and the latest one."""
         self._cut_parts = CutParts()
         self._lasting_parts = Parts()
         """Of steps that last so long that they are counted by themselves, whenever that can be afforded."""
         self.lasting_step: int | None = None
         """Such a step, while it is under way."""
         self.rests = Rests()
-        self._visited_at = -FEWEST
-        """The step in the midst of which the program last left for another phase."""
+        self.visitors = Visitors()
         self.cut = False
         """Counting stopped in the middle of a step."""
 
@@ -102,20 +98,27 @@ class PhaseTally(Weights):
 
     def begin_visit(self, visitor: int) -> None:
         """Another phase, with the number ``visitor``, begins in the midst of a step. What was prepared for it waited in
-        this step, and in no other one but those of further visits: it is told by how many there were."""
-        steps, before = self.phase.steps, self._visited_at
+        no other steps than those with visits: it is told by how many there were."""
         if self.stepless or self.told_at_begin or self.lasting_step is not None or self.tail is not None:
             return
-        self._visited_at = steps
-        if 0 < steps - before < FEWEST:
-            return  # steps are alike in that
-        counted = self.counts
+        self._end_visited(self.phase.steps - self.since, self.counts)
+        if self.visitors.begin(self.phase.steps, visitor):
+            self._tell_by_visits(self.phase.steps, visitor, BEFORE, self.counts)
+
+    def _end_visited(self, steps: int, counted: bool) -> None:
+        """So many ``steps`` are over, which were ``counted``. What came after another phase in the midst of one of them
+        is told by how often the program came back from that."""
+        visited = self.visitors.end_step(self.since, steps)
+        if visited is not None and self.lasting_step is None:
+            counted &= self._cut_step != visited[0]
+            self._tell_by_visits(*visited, AFTER if self.visitors.heard_end or not counted else LATE, counted)
+
+    def _tell_by_visits(self, step: int, visitor: int, part: int, counted: bool) -> None:
         if counted and self._step_weight == 1:
             return  # all steps are counted
-        where = self._unusual.visit(visitor, counted)
-        for place in self.places if counted else ():
-            if place.step == steps:
-                place.set_apart(where, self.counted_steps)
+        where = self._unusual.visit(visitor, counted, part)
+        for place in self._waiting_in(step) if counted else ():
+            place.set_apart(where, self.counted_steps)
 
     def begin(self) -> None:
         """Counting begins with the step that the phase is in."""
@@ -139,7 +142,7 @@ class PhaseTally(Weights):
         self.forget_weights()
         self.stays.begin_again(self.phase.steps)
         self.rests.begin_again()
-        self._visited_at = -FEWEST
+        self.visitors = Visitors()
         self.begin()
         for place in self.places:
             place.begin_again()
@@ -234,10 +237,11 @@ class PhaseTally(Weights):
         self.weigh_itself()
 
     def _set_apart(self) -> None:
-        """What was counted of the step that is under way stands for itself."""
-        for place in self.places:
-            if place.step == self.phase.steps:
-                place.weight = ITSELF
+        for place in self._waiting_in(self.phase.steps):
+            place.weight = ITSELF
+
+    def _waiting_in(self, step: int) -> list[Place]:
+        return [place for place in self.places if place.step == step]
 
     def begin_lasting(self, step: int, ns: int) -> None:
         """``step`` is under way since ``ns`` ago or up to twice as long. It is unlike the others, and counted by itself
@@ -252,9 +256,8 @@ class PhaseTally(Weights):
         self.begin_block(step)
         self.lasting_step = step
         self.sampling.count_this()
-        for place in self.places:
-            if place.step == step:
-                place.begin_lasting()
+        for place in self._waiting_in(step):
+            place.begin_lasting()
         self.weigh_itself()
 
     def judge_block(self, steps: int) -> None:
@@ -279,10 +282,9 @@ class PhaseTally(Weights):
         cut = self._cut_parts.take(self.block_ns)
         self.parts -= cut is not None
         scale = cut[0] / cut[1] if cut is not None and cut[1] > 0 else 1.0
-        for place in self.places:
-            if place.step == self.since:
-                place.begin_lasting()
-                place.end_long(where, self.counted_steps, scale)
+        for place in self._waiting_in(self.since):
+            place.begin_lasting()
+            place.end_long(where, self.counted_steps, scale)
         self._unusual.stands_out = True
         self.weigh_itself()
 
@@ -308,7 +310,7 @@ class PhaseTally(Weights):
             self._cut(self.phase.steps)
 
     def _cut(self, step: int) -> None:
-        begun = [place for place in self.places if place.step == step and place.now]
+        begun = [place for place in self._waiting_in(step) if place.now]
         if not begun:
             return
         for place in begun:
@@ -328,9 +330,8 @@ class PhaseTally(Weights):
         if self._cut_step >= self.since + steps or self._cut_parts.take(self.block_ns) is None:
             return
         self.parts -= 1
-        for place in self.places:
-            if place.step == self._cut_step:
-                place.mend_step()
+        for place in self._waiting_in(self._cut_step):
+            place.mend_step()
 
     def go_on(self) -> None:
         """Counting goes on with the step that begins, or with what is left of one that is under way."""
@@ -367,6 +368,7 @@ class PhaseTally(Weights):
             self.cuts = 0
         elif steps and self.told_at_begin and self.sampling.on and self.lasting_step is None and self.tail is None:
             self._cut(self.since)  # counting stopped in it or behind it, in another phase
+        self._end_visited(steps, counted > 0)
         self.since += steps
         unlike = self.lasting_step is not None or self._unusual.stands_out
         self._unusual.stands_out = False
@@ -381,9 +383,8 @@ class PhaseTally(Weights):
         self._cut_parts.end(steps, self.block_ns)
         if self.lasting_step is not None:
             self._lasting_parts.add(*self._without_cost())
-            for place in self.places:
-                if place.step == self.lasting_step:
-                    place.end_lasting()
+            for place in self._waiting_in(self.lasting_step):
+                place.end_lasting()
             self.lasting_step = None
 
     def begin_block(self, step: int | None = None) -> None:

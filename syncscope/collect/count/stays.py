@@ -26,6 +26,8 @@ class _Leaving:
     """... and when that was."""
     length: int = 0
     """Steps since the time before."""
+    foreseen_ns: int = 0
+    """When a last step was last foreseen."""
     last_at: int | None = None
     """The number of steps at which the last one before it leaves again is likely to begin, ..."""
     span: int = 1
@@ -59,16 +61,22 @@ class Stays:
         self.for_one = steps - before[0] <= 1
         return steps - before[0], now_ns - before[1]
 
-    def leave(self, steps: int, follower: int, now_ns: int, affords: Callable[[int, int], bool]) -> None:
+    def leave(
+        self, steps: int, follower: int, now_ns: int, affords: Callable[[int, int], bool], in_some: bool = False
+    ) -> None:
         """The program leaves the phase, which had so many steps, for the one with the number ``follower``. ``affords``
-        is asked whether so many steps may be counted every so many ns."""
-        leaving = self._leavings.setdefault(follower, _Leaving(self._since))
+        is asked whether so many steps may be counted every so many ns. ``in_some``: the last steps of some stays tell
+        those of all, so that they may be counted in as many as can be afforded."""
+        leaving = self._leavings.setdefault(follower, _Leaving(self._since, foreseen_ns=now_ns))
         length = steps - leaving.steps
         if length <= 0:  # it only looked in
             return
         shorter, differs = min(length, leaving.length), abs(length - leaving.length)
         alike = shorter >= FEWEST if not differs else differs <= SLACK and shorter >= LONG
-        foreseen = alike and affords(differs + 1, now_ns - leaving.now_ns)
+        since_ns = leaving.foreseen_ns if in_some else leaving.now_ns
+        foreseen = alike and affords(differs + 1, now_ns - since_ns)
+        if foreseen or not alike:
+            leaving.foreseen_ns = now_ns
         leaving.last_at, leaving.span = steps + shorter if foreseen else None, differs + 1
         leaving.steps, leaving.now_ns, leaving.length = steps, now_ns, length
 

@@ -12,6 +12,8 @@ import math
 from collections import defaultdict
 from typing import NamedTuple
 
+from syncscope.collect.count.visitors import AFTER, BEFORE, LATE, PARTS
+
 MEMORY = 0.1
 """Weight of the last block of steps in what is usual."""
 
@@ -58,8 +60,8 @@ class Unusual:
         """The same of those that were left out, and by the bin of the excess that would not have been seen there."""
         self._counted_steps = self._missed_steps = 0
         self._visits: defaultdict[int, list[int]] = defaultdict(lambda: [0, 0])
-        """Visits of other phases in the midst of steps, by the phase's number: those before which the step was counted,
-        and the others."""
+        """Visits of other phases in the midst of steps, by the phase's number and the part of the step: those of which
+        that was counted, and the others."""
         self._hides: defaultdict[int, int] = defaultdict(int)
         """Steps that were left out, by the bin of the excess that one among them may have had without being seen."""
 
@@ -93,16 +95,24 @@ class Unusual:
             self._missed[_bin(excess), _bin(hidden)] += excess
             self._missed_steps += 1
 
-    def visit(self, visitor: int, counted: bool) -> int:
-        """The phase with the number ``visitor`` begins in the midst of a step, which was ``counted`` so far, or left
-        out. Returns what stands for such steps in the place of a bin."""
-        self._visits[visitor][not counted] += 1
-        return -1 - visitor
+    def visit(self, visitor: int, counted: bool, part: int = BEFORE) -> int:
+        """The phase with the number ``visitor`` begins in the midst of a step, or is over there, of which that ``part``
+        was ``counted``, or left out. Returns what stands for such parts in the place of a bin."""
+        key = PARTS * visitor + part
+        self._visits[key][not counted] += 1
+        return -1 - key
 
     def scale(self, where: int) -> Scale:
         """Of steps in the bin ``where``. Infinite where nothing can be told of steps that were left out."""
         if where < 0:
-            seen, unseen = self._visits[-1 - where]
+            key = -1 - where
+            seen, unseen = self._visits[key]
+            if key % PARTS == AFTER:  # what only the late ones had is not known to be in these
+                unseen += self._visits[key - AFTER + LATE][0]
+            elif key % PARTS == LATE:
+                whole, unseen = self._visits[key - LATE + AFTER]
+                if whole:
+                    return Scale(0.0, 1.0)  # these tell all of them
             return Scale(1 + unseen / max(seen, 1), 1 + (unseen + (unseen > 0)) / max(seen, 1))
         least = where - NEAR
         counted = sum(excess for each, excess in tuple(self._counted.items()) if each >= least)

@@ -31,8 +31,8 @@ LOADING = {
 
 
 class CheckpointCalls(WatchedCalls):
-    """Tells ``tracker`` of each ``torch.save`` and ``torch.load``, of what ``torch.distributed.checkpoint`` saves, loads
-    and gathers, and of saves of safetensors, on the thread that is followed.
+    """Tells ``tracker`` of each ``torch.save`` and ``torch.load``, of what ``torch.distributed.checkpoint`` gathers,
+    saves and loads, and of saves of safetensors, on the thread that is followed.
 
     A load by a dataset, while the loader ``is_loading``, or of what the training begins with, is no checkpoint of the
     program's.

@@ -138,3 +138,44 @@ def test_steps_with_a_visit_in_each_are_like_each_other() -> None:
     lines, one_in = trained(1, "evaluate", range(STEPS))
     assert one_in > 2
     assert estimate(lines["prepares"]) == pytest.approx(STEPS, rel=0.05)
+
+
+def keeps() -> None:
+    wait()
+
+
+def updated(seed: int) -> dict[str, CountedWait]:
+    """What is told of a training of which each sixteenth step follows a rollout of 128 steps, and keeps it first. Steps
+    are dear, so that only the rests of some can be afforded."""
+    prices = replace(PRICES, warning=20_000.0)
+    with running(random.Random(seed).random, prices, before_ns=1_000 * MS) as run:
+        train, rollout = Phase(1), Phase(2, "rollout")
+        run.enter(train)
+        for step in range(480):
+            if step and step % 16 == 0:
+                run.now += MS
+                prepares()
+                run.enter(rollout)
+                for _ in range(128):
+                    run.step(2 * MS)
+                    samples()
+                    run.now += 20_000 * run.counting
+                run.enter(train)
+                keeps()
+            for _ in range(40):
+                learns()
+                run.now += 20_000 * run.counting
+            run.step(6 * MS)
+        run.counter.close()
+        frames, stacks = run.stacks.resolve()
+        names = [frames[stack[-2]].function for stack in stacks]
+        assert run.counter.one_in(train) > 4
+        return {names[each.stack]: each for each in run.counter.waits() if each.phase == 1}
+
+
+def test_what_is_done_with_the_results_of_a_phase_is_told_as_often_as_that_was() -> None:
+    told = [updated(seed) for seed in range(12)]
+    for place, true in (("keeps", 29), ("prepares", 29), ("learns", 40 * 480)):
+        each = [estimate(lines[place]) if place in lines else 0.0 for lines in told]
+        assert sum(each) / len(each) == pytest.approx(true, rel=0.12), (place, each)
+        assert sum(abs(one - true) <= 0.25 * true for one in each) >= 10, (place, each)
