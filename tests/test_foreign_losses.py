@@ -21,6 +21,10 @@ CONTROL = "HolisticTraceAnalysis__control__control.json.gz"
 GRAPHS = "HolisticTraceAnalysis__negative_queue_length_values_check__rank0.json.gz"
 QWEN = "TraceLens__h100__Qwen_Qwen1.5-0.5B-Chat__1016005.json.gz"
 DLRM = "param__dlrm_kineto__worker0_step_12.1694128201545.pt.trace.json"
+BERT = "TraceLens__h100__gaunernst_bert-small-uncased__1016001.json.gz"
+ROCM = "TraceLens__mi300__gaunernst_bert-small-uncased__1016001.json.gz"
+FUSED = "profile-data__train.json"
+NCCL = "HolisticTraceAnalysis__nccl_parser_config__nccl_data.json.gz"
 RESNET = "kineto__resnet50_num_workers_0__worker0.1623143089861.pt.trace.json.gz"
 
 DEVICE = ("kernel", "gpu_memcpy", "gpu_memset")
@@ -45,6 +49,13 @@ def calls_of_the_end(events: list[dict[str, Any]]) -> Iterable[dict[str, Any]]:
     cut = min(times) + 0.6 * (max(times) - min(times))
     kinds = ("runtime", *DEVICE)
     return (event for event in events if event["ts"] > cut and category(event) in kinds)
+
+
+def rows_of_the_begin(events: list[dict[str, Any]]) -> Iterable[dict[str, Any]]:
+    """The first three tenths of the calls, and all device rows up to then: the ops are still there."""
+    times = sorted(event["ts"] for event in events if category(event) == "runtime")
+    cut = times[len(times) * 3 // 10]
+    return (event for event in events if event["ts"] < cut and category(event) in ("runtime", *DEVICE))
 
 
 def calls_of_a_step(events: list[dict[str, Any]]) -> Iterable[dict[str, Any]]:
@@ -106,6 +117,12 @@ def spoil(name: str, lost: Lost, folder: Path) -> Path:
         (GRAPHS, syncs, "copies to pageable memory of the host, and not one wait"),
         (QWEN, syncs, "an op reads a value from the device"),
         (DLRM, syncs, "copies to pageable memory of the host, and not one wait"),
+        (FUSED, syncs, "the trace holds not one wait, not even the profiler's own"),
+        (NCCL, syncs, "the trace holds not one wait, not even the profiler's own"),
+        (BERT, rows_of_the_begin, "matrix products in a row launch nothing"),
+        (ROCM, rows_of_the_begin, "matrix products in a row launch nothing"),
+        (FUSED, rows_of_the_begin, "ops in a row launch nothing"),
+        (QWEN, rows_of_the_begin, "ops in a row launch nothing"),
         (CONTROL, calls_of_the_end, "ops in a row launch nothing"),
         (RESNET, calls_of_the_end, "ops in a row launch nothing"),
         (CONTROL, calls_of_a_step, "ops in a row launch nothing"),

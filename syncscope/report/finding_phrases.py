@@ -11,7 +11,11 @@ from syncscope.report.runs import find_phase
 from syncscope.report.worth_phrases import describe_saving, find_step_of_run, is_firm, range_of_run
 from syncscope.schema.expressions import shorten
 from syncscope.schema.findings import BETWEEN_RANKS, COMPILED, COUNTED, PACED, Finding, Frame
+from syncscope.schema.numbers import three_digits
 from syncscope.schema.report import TraceInfo
+
+RARELY = 0.1
+"""Times a step below which it is told once in how many."""
 
 ENGINE, LIBRARY = ("_engine_run_backward", "run_backward"), "<"
 """The functions of PyTorch from which a backward pass runs, and how files of libraries begin."""
@@ -90,6 +94,8 @@ def _often(finding: Finding) -> list[str]:
         return ["once" if finding.count == 1 else f"{finding.count} times in all"]
     if finding.per_step == 0:
         return ["outside the steps"]
+    if finding.per_step < RARELY:
+        return [f"once in {three_digits(1 / finding.per_step)} steps"]
     return ["once a step" if finding.per_step == 1 else f"{finding.per_step:.4g} times a step"]
 
 

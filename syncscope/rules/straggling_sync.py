@@ -18,7 +18,7 @@ from syncscope.rules.blocking_copy import BlockingCopy
 from syncscope.rules.comm_not_overlapped import CommNotOverlapped
 from syncscope.rules.dynamic_shape import DynamicShape
 from syncscope.rules.explicit_sync import ExplicitSync
-from syncscope.rules.launch_bound import ONCE
+from syncscope.rules.launch_bound import ONCE, LaunchBound
 from syncscope.rules.library_sync import LibrarySync
 from syncscope.rules.pageable_copy import PageableCopy
 from syncscope.rules.scalar_read import ScalarRead
@@ -68,10 +68,13 @@ APART = "no trace of another rank has the same collectives of the same steps"
 UNSEEN = "; of its device nothing else was recorded, so nothing says what it did before"
 """What is said of a late rank whose trace holds collectives alone."""
 
+LAUNCHES = "launching"
+"""The cause that a finding of another rule is about."""
+
 BECAUSE = {
     "wait": "after a wait",
     "host work": "while the host does something else than launch",
-    "launching": "while the host launches one small thing after the other",
+    LAUNCHES: "while the host launches one small thing after the other",
     "data loading": "while the host loads data",
     "allocation": "while the host allocates memory",
     "pageable copy": "while the host stages a copy of pageable memory",
@@ -127,7 +130,7 @@ class StragglingSync(RunRule):
             "collectives.",
         ),
         Advice(
-            "launching",
+            LAUNCHES,
             "Launch fewer and larger kernels before it (as LCH501 says where it is found). Where this rank launches no "
             "more than others, see what else uses its processors.",
         ),
@@ -214,6 +217,7 @@ class StragglingSync(RunRule):
             other.fingerprint
             for other in findings
             if (other.trace == number and site is not None and other.site == site)
+            or (other.trace == number and delay.cause == LAUNCHES and other.rule == LaunchBound.code)
             or (other.trace in late.held_traces and other.rule == CommNotOverlapped.code)
         }
         main = (name for name, held in late.names.most_common() if held >= MAIN_SHARE * late.held * 1e6)

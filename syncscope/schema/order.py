@@ -5,7 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from syncscope.schema.findings import COUNTED, NOTHING, RACES, SEVERITIES, STATUSES, TRAINING, Finding, gain, is_exposed
+from syncscope.schema.findings import (
+    BETWEEN_RANKS,
+    COUNTED,
+    NOTHING,
+    PACED,
+    RACES,
+    SEVERITIES,
+    STATUSES,
+    TRAINING,
+    Finding,
+    gain,
+    is_exposed,
+)
 from syncscope.schema.report import TraceInfo
 
 TOWERS = 2.0
@@ -23,6 +35,9 @@ UNNAMED = 0.1
 """Where no change has a line, so that all of them take another recording as well, what only asks for one comes first if
 each likely gains less than this share of what it may save."""
 
+AS_MUCH = 0.5
+"""What makes a rank come late explains it where it gains this share of what the rank's not being late does."""
+
 RARE = 0.5
 """Times a step below which what was only counted happens in few of them."""
 
@@ -35,8 +50,9 @@ def ordered(findings: Iterable[Finding], traces: Sequence[TraceInfo] = ()) -> tu
     the host or the device, over the whole run too, then what happens in the steps before what happens in few of them or
     between them, then by severity and by how often it happens in the run, and what only asks for another recording
     last; but that first where no change has a line or gains a tenth of what it may save, collectives first that are
-    exposed for far longer than anything gains, and others before what gains next to nothing beside them. Among equals,
-    those of training come first."""
+    exposed for far longer than anything gains, and others before what gains next to nothing beside them. A rank that
+    comes late since it launches comes behind the finding about its launches. Among equals, those of training come
+    first."""
     findings = tuple(findings)
     tried = [one for one in findings if _tier(one) == 0 and not one.asks_for_more]
     gains = [max(gain(one) or 0.0, one.saving_high_ms_per_step or 0.0) * weigh(one, traces) for one in tried]
@@ -47,9 +63,21 @@ def ordered(findings: Iterable[Finding], traces: Sequence[TraceInfo] = ()) -> tu
 
     def place(finding: Finding) -> tuple[object, ...]:
         first = _asks_for_later_steps(finding, traces, in_all) or asks_for_lines(finding, tried, traces)
-        return _place(finding, most, least, weigh(finding, traces), seldom=_is_seldom(finding, traces), first=first)
+        weight, seldom = weigh(finding, traces), _is_seldom(finding, traces)
+        return _place(finding, most, least, weight, _find_cause(finding, tried), seldom=seldom, first=first)
 
     return tuple(sorted(findings, key=place))
+
+
+def _find_cause(finding: Finding, others: Iterable[Finding]) -> float | None:
+    """What the launches gain that make a rank come late, where that is about as much as the rank's not being late
+    gains, so that their fix is its fix too; ``None`` where no finding is about such, or they explain less of it."""
+    mine = gain(finding)
+    if mine is None or not finding.rule.startswith(BETWEEN_RANKS):
+        return None
+    paced = (one for one in others if one.rule == PACED and one.trace == finding.trace)
+    known = [one for one in map(gain, (one for one in paced if one.fingerprint in finding.related)) if one is not None]
+    return next((one for one in known if one >= AS_MUCH * mine), None)
 
 
 def weigh(finding: Finding, traces: Sequence[TraceInfo]) -> float:
@@ -136,11 +164,14 @@ def _holds(finding: Finding) -> float:
 
 
 def _place(
-    finding: Finding, most: float, least: float, weight: float, *, seldom: bool, first: bool
+    finding: Finding, most: float, least: float, weight: float, cause: float | None, *, seldom: bool, first: bool
 ) -> tuple[object, ...]:
     """Where a finding, a millisecond of which counts for ``weight`` and which may be ``seldom`` or the ``first``, comes
-    among others, of which one can gain ``most``, and one no more than the ``least``."""
+    among others, of which one can gain ``most``, and one no more than the ``least``; behind its ``cause``, which gains
+    so much, where another is about that."""
     gained = gain(finding)
+    if gained is not None and cause is not None:
+        gained = min(gained, cause)
     if gained is None and most > 0:
         gained = _weighs(finding, most / weight)
         if gained is not None and gained * weight < least:
@@ -154,6 +185,7 @@ def _place(
         _tier(finding),
         gained is None,
         -(gained or 0.0) * weight,
+        cause is not None,
         gained is None and finding.asks_for_more,
         -held * weight if gained is None else 0.0,
         gained is None and seldom,

@@ -23,12 +23,16 @@ class Disagreement(msgspec.Struct, frozen=True):
     """One sentence."""
     at_start: bool = False
     """Whether they are all from before the first row of that kind, so that nothing is lost of what comes behind."""
+    waits_alone: bool = False
+    """Whether they are waits, so that no launch is lost for all that is known."""
 
 
-def disagree(lost: Lost, number: int, one: str, many: str, *, at_start: bool = False) -> tuple[Disagreement, ...]:
+def disagree(
+    lost: Lost, number: int, one: str, many: str, *, at_start: bool = False, waits_alone: bool = False
+) -> tuple[Disagreement, ...]:
     """A disagreement about a number of rows, none where it is 0."""
     text = one if number == 1 else many.format(f"{number:,}")
-    return (Disagreement(lost, text, at_start),) if number else ()
+    return (Disagreement(lost, text, at_start, waits_alone),) if number else ()
 
 
 def find_correlations(timeline: Timeline) -> Ints:

@@ -17,10 +17,11 @@ from syncscope.timeline.collectives import POINT_TO_POINT
 from syncscope.timeline.compiled_regions import find_regions
 from syncscope.timeline.disagreement import Disagreement
 from syncscope.timeline.info import describe, measure_steps, name_device
-from syncscope.timeline.intervals import Ints, Union
+from syncscope.timeline.intervals import Bools, Ints, Union
 from syncscope.timeline.launching import Launching, count_queued, every_launch_waits, find_launching
 from syncscope.timeline.overlap import overlap
 from syncscope.timeline.run import PlacedWait, place_waits
+from syncscope.timeline.silent_ops import find_launching_ops
 from syncscope.timeline.steps import find_blocked, step_of
 from syncscope.timeline.trace_tables import TraceTables
 from syncscope.timeline.waits import is_wait
@@ -38,6 +39,11 @@ class Timeline(TraceTables):
     def queued(self) -> Ints:
         """For each call (n,), how many calls before it the device was still behind (``launching.count_queued``)."""
         return count_queued(self.calls, self.activities)
+
+    @cached_property
+    def launching_ops(self) -> Bools:
+        """Which ops (n,) launch or copy something (``silent_ops.find_launching_ops``)."""
+        return find_launching_ops(self.ops, self.calls)
 
     @cached_property
     def launch_blocking(self) -> bool:

@@ -2,7 +2,7 @@
 
 PyTorch's warnings, the recorded calls and the count of the run are witnesses of waits, device rows of the calls that
 launched them, calls of device rows, ops of what they always do, and the events of when the steps were. Each check asks
-only for what every undamaged trace holds, so that a program that never waits stays clean.
+only for what every undamaged trace holds, so that a program that never waits stays clean: the profiler waits itself.
 """
 
 from __future__ import annotations

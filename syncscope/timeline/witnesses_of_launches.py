@@ -11,6 +11,13 @@ import numpy as np
 from syncscope.timeline.disagreement import Disagreement, disagree, find_correlations
 from syncscope.timeline.intervals import Bools, Ints, are_among
 from syncscope.timeline.row_groups import group_rows, number_groups, rank
+from syncscope.timeline.silent_ops import (
+    DEVICE_COMMANDS,
+    LEAST_KINDS,
+    MOST_ON_HOST,
+    NEARLY_ALWAYS,
+    count_silent_stretches,
+)
 from syncscope.timeline.tables import Activities, Calls
 from syncscope.timeline.warm_up import are_warming_up, in_capture
 from syncscope.trace.quantiles import median
@@ -18,9 +25,6 @@ from syncscope.trace.sets import different
 
 if TYPE_CHECKING:
     from syncscope.timeline.timeline import Timeline
-
-DEVICE_COMMANDS = ("launch", "graph-launch", "copy", "copy-sync")
-"""Roles of calls that each make a device row. A memset or a copy of nothing makes none."""
 
 COPIES = ("copy", "copy-sync")
 """Those of them that copy."""
@@ -31,16 +35,6 @@ none took less than 1,960; one of nothing takes some hundred."""
 
 OFTEN = 20
 """An op that occurs as often shows whether it launches something."""
-
-NEARLY_ALWAYS = 0.95
-"""Share of its occurrences in which an op that launches does so: now and then its tensors are empty, or on the host."""
-
-MOST_ON_HOST = 25
-"""Such ops without a launch between two launches, at most. Ten is the most that whole traces were seen to have."""
-
-LEAST_KINDS = 8
-"""Kinds of such ops, at least: a program computes something on the host too, but not a whole step of it. To print a
-tensor takes six."""
 
 LEAST_SILENT = 0.2
 """Share of them among the ops without a launch, at least: 0.28 to 0.58 where calls were lost, 0.1 where a large tensor
@@ -54,6 +48,9 @@ BUSY_STEP = 10
 
 CUT_SHORT = 0.5
 """Share of the length of the other steps, and theirs of its own, from which on the last step is a whole one."""
+
+SILENT = "{} ops in a row launch nothing that do so everywhere else"
+SILENT_PRODUCTS = "{} matrix products in a row launch nothing that do so everywhere else"
 
 OWN = "at::native::"
 """In the names of PyTorch's own kernels."""
@@ -118,15 +115,8 @@ def about_clocks(timeline: Timeline) -> tuple[Disagreement, ...]:
 def about_launching_ops(timeline: Timeline) -> tuple[Disagreement, ...]:
     """Many ops in a row, of several kinds, that launch nothing and do so nearly always elsewhere: the profiler lost its
     buffer of calls there."""
-    calls, ops = timeline.calls, timeline.ops
-    commands = calls.do(DEVICE_COMMANDS)
-    launching = np.zeros(len(ops), dtype=bool)
-    row = ops.around(calls)[commands]
-    while len(row := row[row >= 0]):
-        row = row[~launching[row]]
-        launching[row] = True
-        row = ops.nesting.parent[row]
-    commanded = np.sort(calls.ts[commands])
+    calls, ops, launching = timeline.calls, timeline.ops, timeline.launching_ops
+    commanded = np.sort(calls.ts[calls.do(DEVICE_COMMANDS)])
     _, silent = _rows_between(commanded, ops.ts, np.flatnonzero(~launching))
     silent = silent[~are_warming_up(timeline.warm_ups, ops.ts[silent], ops.end[silent], ops.tid[silent])]
     texts = timeline.trace.rows["ops"].texts["name"]
@@ -142,7 +132,19 @@ def about_launching_ops(timeline: Timeline) -> tuple[Disagreement, ...]:
     size = np.bincount(group, minlength=len(kinds))[: len(kinds)]
     lost = (many > MOST_ON_HOST) & (kinds >= LEAST_KINDS) & (many >= LEAST_SILENT * size)
     missing = int(many[lost].sum())
-    return disagree("runtime", missing, "", "{} ops in a row launch nothing that do so everywhere else")
+    return disagree("runtime", missing, "", SILENT) or _about_alike(timeline)
+
+
+def _about_alike(timeline: Timeline) -> tuple[Disagreement, ...]:
+    """The same of ops that are seldom: those count that call inside of them what others of the same name do that launch
+    something, and are called by an op of the same name. Four matrix products are enough, since on the CPU one calls
+    something else. Whole traces of others, 511 of them, were seen to have three kinds of such ops in a row at most."""
+    ops, warm = timeline.ops, timeline.warm_ups
+    if not len(ops):
+        return ()
+    left_out = are_warming_up(warm, ops.ts, ops.end, ops.tid)
+    missing, products = count_silent_stretches(ops, timeline.calls, timeline.launching_ops, left_out)
+    return disagree("runtime", missing, "", SILENT) or disagree("runtime", products, "", SILENT_PRODUCTS)
 
 
 def _rows_between(commands: Ints, ts: Ints, rows: Ints) -> tuple[Ints, Ints]:

@@ -97,13 +97,25 @@ def test_what_was_kept_is_shown_without_what_judges(tmp_path: Path, monkeypatch:
 
 
 def test_a_verdict_imports_no_frames(tmp_path: Path) -> None:
-    file = TraceBuilder().step(0, 100).launch("gemm", call=(1, 2), runs=(5, 9)).write(tmp_path / "trace.json")
+    file = (
+        TraceBuilder()
+        .step(0, 100)
+        .launch("gemm", call=(1, 2), runs=(5, 9))
+        .device_sync(90, 5)
+        .write(tmp_path / "trace.json")
+    )
     assert imported_by("check", str(file)).isdisjoint({"pandas", "pyarrow", "plotly", "torch", "pygments"})
 
 
 @pytest.mark.parametrize("command", [("check",), ("diff",)])
 def test_a_saved_report_is_read_without_what_judges_traces(tmp_path: Path, command: tuple[str, ...]) -> None:
-    file = TraceBuilder().step(0, 100).launch("gemm", call=(1, 2), runs=(5, 9)).write(tmp_path / "trace.json")
+    file = (
+        TraceBuilder()
+        .step(0, 100)
+        .launch("gemm", call=(1, 2), runs=(5, 9))
+        .device_sync(90, 5)
+        .write(tmp_path / "trace.json")
+    )
     report = str(tmp_path / "report.json")
     assert "numpy" in imported_by("analyze", str(file), "-o", report)
     names = imported_by(*command, *([report] * (2 if command == ("diff",) else 1)))

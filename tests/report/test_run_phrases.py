@@ -178,6 +178,15 @@ def test_what_was_seen_in_steps_that_nobody_counted_is_no_number() -> None:
     assert describe_often(seen, [info()]) == ["seen in evaluate, not counted"]
 
 
+@pytest.mark.parametrize(
+    ("per_step", "said"),
+    [(1 / 29, "once in 29 steps"), (1 / 5000, "once in 5000 steps"), (0.1, "0.1 times a step"), (1.0, "once a step")],
+)
+def test_what_is_rare_in_the_recorded_steps_is_told_once_in_how_many(per_step: float, said: str) -> None:
+    found = msgspec.structs.replace(sample.finding("SYN106", "name", 1, "key"), per_step=per_step, phase=None)
+    assert describe_often(found, [sample_run.info()]) == [said]
+
+
 def test_what_parts_of_steps_tell_is_a_number_in_all_with_its_interval() -> None:
     whole = info()
     assert whole.run is not None

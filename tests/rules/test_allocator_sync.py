@@ -76,7 +76,7 @@ def test_without_steps_a_warm_one_cannot_be_told():
 
 
 def test_a_trace_without_steps_that_asks_for_no_memory_is_clean():
-    assert "SYN106" not in blind(TraceBuilder().launch("k", call=(10, 5), runs=(20, 5)))
+    assert "SYN106" not in blind(TraceBuilder().launch("k", call=(10, 5), runs=(20, 5)).device_sync(30, 5))
 
 
 def test_what_pinning_asks_for_is_not_spoken_of_twice():

@@ -621,6 +621,20 @@ def test_products_that_launch_nothing_are_computed_on_the_cpu(
     assert finding.fix.startswith("The program computes on the CPU") == on_cpu
 
 
+@pytest.mark.parametrize("lost", [False, True])
+def test_products_whose_launches_are_lost_are_not_said_to_be_computed_on_the_cpu(*, lost: bool) -> None:
+    builder = TraceBuilder().frame("train.py", 3, "main", 0, 90_000).device_sync(1, 5)
+    for start in range(0, 90_000, 10_000):
+        builder.launch("k", call=(start + 10, 5), runs=(start + 18, 30)).op("aten::mm", start + 1000, 1900)
+        if start >= 60_000:
+            builder.launch("gemm", call=(start + 1800, 5), runs=(start + 1810, 30))
+        elif not lost:
+            builder.op("aten::resolve_conj", start + 1010, 5)
+        builder.launch("k", call=(start + 5000, 5), runs=(start + 5008, 30))
+    (finding,) = findings(builder, "OVL303")
+    assert finding.fix.startswith("The program computes on the CPU") != lost
+
+
 @pytest.mark.parametrize(
     ("op", "launches", "dur", "drawn"),
     [("aten::normal_", False, 3800, True), ("aten::normal_", True, 3800, False), ("aten::copy_", False, 3800, False),

@@ -18,7 +18,7 @@ def needless(builder: TraceBuilder) -> set[str]:
 
 
 def plain() -> TraceBuilder:
-    return TraceBuilder().op("aten::mm", 0, 10).launch("gemm", call=(1, 5), runs=(10, 300))
+    return TraceBuilder().op("aten::mm", 0, 10).launch("gemm", call=(1, 5), runs=(10, 300)).device_sync(900, 5)
 
 
 def test_nothing_is_to_be_found_where_nothing_is_compiled_or_copied() -> None:

@@ -18,7 +18,7 @@ def unchecked(*builders: TraceBuilder) -> list[str]:
 
 
 EARLY = rank(0, 0, 0, 0)
-SILENT = TraceBuilder(rank=1, world_size=2).launch("k", call=(0, 1), runs=(2, 5))
+SILENT = TraceBuilder(rank=1, world_size=2).launch("k", call=(0, 1), runs=(2, 5)).device_sync(10, 5)
 
 
 def test_the_rank_whose_wait_holds_the_others_is_found_at_the_line_of_the_wait():

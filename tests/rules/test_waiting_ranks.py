@@ -9,7 +9,7 @@ from syncscope.analysis.merge import merge
 from syncscope.schema.findings import Finding
 from syncscope.schema.report import Report
 from tests.builders import TraceBuilder
-from tests.rules.rank_scenes import ALL_REDUCE, joined, rank, stragglers
+from tests.rules.rank_scenes import ALL_REDUCE, joined, rank
 
 
 def reading(number: int, held: float, waits: float) -> TraceBuilder:
@@ -139,9 +139,12 @@ def test_a_rank_that_launches_too_slowly_is_told_to_launch_less() -> None:
             builder.launch(ALL_REDUCE, call=(comes - 90, 5), runs=(comes, at + 2500 - comes), stream=13, args=group)
         return builder
 
-    (found,) = stragglers(launches(0, 10), launches(1, 90))
+    report = joined(launches(0, 10), launches(1, 90))
+    (found,) = [one for one in report.findings if one.rule == "DST601"]
     assert "launches one small thing after the other" in found.message
     assert found.fix.startswith("Launch fewer and larger kernels before it")
+    (own,) = [one for one in report.findings if one.rule == "LCH501" and one.trace == 1]
+    assert own.fingerprint in found.related and report.findings.index(own) < report.findings.index(found)
 
 
 def test_a_read_of_a_rank_that_waits_gains_what_that_of_the_late_one_does() -> None:

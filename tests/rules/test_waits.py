@@ -340,8 +340,8 @@ class TestWithoutOps:
         assert {"SYN102", "SYN103", "SYN104", "SYN109", "SYN110"} <= set(blind(builder))
         assert {"SYN101", "SYN105"}.isdisjoint(blind(builder))
 
-    def test_a_trace_without_waits_is_clean(self):
-        builder = TraceBuilder().launch("k", call=(10, 4), runs=(16, 2))
+    def test_a_trace_without_waits_but_the_profilers_own_is_clean(self):
+        builder = TraceBuilder().launch("k", call=(10, 4), runs=(16, 2)).device_sync(20, 5)
         assert codes(builder) == []
         assert not [code for code in blind(builder) if code.startswith("SYN")]
 

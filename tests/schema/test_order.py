@@ -34,6 +34,19 @@ def test_what_is_expected_comes_last_even_a_race() -> None:
     assert ordered([known, SUMMARY]) == (SUMMARY, known)
 
 
+def test_a_rank_that_is_late_since_it_launches_comes_behind_the_finding_about_its_launches() -> None:
+    def late(**fields: Any) -> Finding:
+        known = {"saving_low_ms_per_step": 0.0, "saving_high_ms_per_step": 11.0, "related": (LAUNCHES.fingerprint,)}
+        return one("DST601", exposed_ms_per_step=11.0, **{**known, **fields})
+
+    assert ordered([late(), LAUNCHES, READ]) == (LAUNCHES, late(), READ)
+    assert ordered([LAUNCHES, late(related=())]) == (late(related=()), LAUNCHES)
+    far = late(saving_high_ms_per_step=40.0)
+    assert ordered([LAUNCHES, far]) == (far, LAUNCHES), "launches explain only a quarter of it"
+    elsewhere = msgspec.structs.replace(LAUNCHES, trace=1)
+    assert ordered([elsewhere, late()]) == (late(), elsewhere), "the launches of another rank"
+
+
 def test_the_gain_is_that_of_the_run_where_its_frequency_is_known() -> None:
     rare = one("SYN102", saving_ms_per_step=5.0, likely_saving_ms_per_step=5.0, run_saving_ms_per_step=0.01)
     assert gain(rare) == 0.01

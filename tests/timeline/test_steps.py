@@ -138,7 +138,7 @@ def running_ahead(runs: float, steps: int = 3) -> TraceBuilder:
     trace = TraceBuilder().steps(*(100 * step for step in range(steps + 1)))
     for step in range(steps):
         trace.launch("gemm", call=(100 * step + 5, 2), runs=(10 + runs * step, runs))
-    return trace
+    return trace.device_sync(100 * steps + 5, max(runs - 100, 0) * steps + 10)
 
 
 def test_steps_that_the_device_outlasts_are_as_long_as_it_takes() -> None:
@@ -165,8 +165,8 @@ def test_a_single_step_is_as_long_as_its_work_takes_the_device() -> None:
 
 
 def test_a_device_that_keeps_up_or_is_a_little_behind_a_single_step_changes_nothing() -> None:
-    late = TraceBuilder().steps(0, 100).launch("gemm", call=(80, 2), runs=(85, 60))
-    waiting = TraceBuilder().steps(0, 100).launch(ALL_REDUCE, call=(80, 2), runs=(85, 400))
+    late = TraceBuilder().steps(0, 100).launch("gemm", call=(80, 2), runs=(85, 60)).device_sync(150, 5)
+    waiting = TraceBuilder().steps(0, 100).launch(ALL_REDUCE, call=(80, 2), runs=(85, 400)).device_sync(110, 380)
     for trace in (running_ahead(90), late, waiting):
         timeline = Timeline(trace.trace())
         assert timeline.outlasted is None and timeline.info().warnings == ()
@@ -199,7 +199,7 @@ def test_the_steps_of_a_recording_of_ones_own_begin_with_the_host() -> None:
 @pytest.mark.parametrize(("begin", "told"), [(20_000, True), (0, False)])
 def test_what_the_host_did_before_the_first_work_is_told_where_no_step_holds_it(begin: float, told: bool) -> None:
     builder = TraceBuilder().op("aten::randperm", 0, 10).annotation("enumerate(DataLoader)#_It.__next__", 20, 15_000)
-    builder.launch("k", call=(begin + 100, 5), runs=(begin + 110, 20))
+    builder.launch("k", call=(begin + 100, 5), runs=(begin + 110, 20)).device_sync(begin + 110, 25)
     warnings = Timeline(builder.trace()).info().warnings
     assert [
         ("before the device's first work" in one, "15 ms of them in the data loader" in one) for one in warnings
@@ -209,7 +209,7 @@ def test_what_the_host_did_before_the_first_work_is_told_where_no_step_holds_it(
 def test_what_is_done_once_is_no_part_of_what_the_time_before_the_first_work_is_held_against() -> None:
     builder = TraceBuilder().annotation("enumerate(DataLoader)#_It.__next__", 0, 15_000)
     builder.launch("fill", call=(15_100, 5), runs=(15_110, 20)).op("aten::mm", 15_200, 30_020)
-    builder.launch("ampere_sgemm", call=(45_200, 5), runs=(45_210, 20))
+    builder.launch("ampere_sgemm", call=(45_200, 5), runs=(45_210, 20)).device_sync(45_240, 5)
     (warning,) = Timeline(builder.trace()).info().warnings
     assert "15.1 ms before the device's first work, 15 ms of them in the data loader" in warning
 
@@ -217,6 +217,7 @@ def test_what_is_done_once_is_no_part_of_what_the_time_before_the_first_work_is_
 @pytest.mark.parametrize(("takes", "told"), [(20_000, True), (5_000, False)])
 def test_what_the_host_did_behind_the_last_work_is_told_where_no_step_holds_it(takes: float, told: bool) -> None:
     builder = TraceBuilder().launch("k", call=(0, 5), runs=(10, 20)).op("aten::expand", 30, takes)
+    builder.device_sync(30 + takes, 5)
     said = "nothing is said of the 20 ms behind the device's last work: where they come back, mark the steps"
     assert Timeline(builder.trace()).info().warnings == ((f"{said} (prof.step())",) if told else ())
     assert Timeline(builder.step(0, 30_000).trace()).info().warnings == ()
@@ -233,9 +234,8 @@ def test_a_wait_for_what_was_launched_before_the_trace_is_told_however_long_the_
 
 
 def test_steps_hold_what_comes_before_their_first_work() -> None:
-    builder = (
-        TraceBuilder().steps(0, 30_000).op("aten::randperm", 0, 10).launch("k", call=(20_000, 5), runs=(20_010, 20))
-    )
+    builder = TraceBuilder().steps(0, 30_000).op("aten::randperm", 0, 10)
+    builder.launch("k", call=(20_000, 5), runs=(20_010, 20)).device_sync(20_010, 25)
     assert Timeline(builder.trace()).info().warnings == ()
 
 

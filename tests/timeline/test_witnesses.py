@@ -170,7 +170,8 @@ def test_launches_of_a_trace_without_any_device_row_are_counted_where_the_host_w
         return trace.device_sync(30, 5) if waits else trace
 
     assert disagreements(without_rows(waits=True)) == [("device", "2 launches and copies have no device row")]
-    assert disagreements(without_rows(waits=False)) == []
+    ((lost, _),) = disagreements(without_rows(waits=False))
+    assert lost == "runtime", "not one wait, so that the device may still have had them in its queue"
 
 
 def test_a_copy_that_returns_at_once_had_nothing_to_copy() -> None:
@@ -218,7 +219,7 @@ def test_a_runtime_call_speaks_of_its_op() -> None:
 
 def test_the_last_step_of_the_profiler_may_be_empty() -> None:
     trace = TraceBuilder().steps(0, 100, 200)
-    trace.launch("gemm", call=(5, 5), runs=(12, 50))
+    trace.launch("gemm", call=(5, 5), runs=(12, 50)).device_sync(60, 5)
     assert disagreements(trace) == []
 
 
@@ -243,6 +244,7 @@ KINDS = tuple(f"aten::{name}" for name in ("add", "mm", "relu", "sum", "copy_", 
 def launching(silent: int, *, at: int = 150, known: int = 600, kinds: tuple[str, ...] = KINDS) -> TraceBuilder:
     """Ops that all launch a kernel, but for ``silent`` of them in a row."""
     builder = TraceBuilder()
+    builder.device_sync(-20, 5)
     for number in range(known):
         builder.op(kinds[number % len(kinds)], 20 * number, 10)
         if not at <= number < at + silent:
@@ -258,7 +260,76 @@ def test_many_ops_in_a_row_that_launch_nothing_tell_of_calls_that_were_lost(sile
 
 def test_a_few_ops_or_ops_of_a_few_kinds_may_run_on_the_host() -> None:
     assert disagreements(launching(20)) == []
-    assert disagreements(launching(100, kinds=KINDS[:7])) == []
+    assert disagreements(launching(100, kinds=tuple(kind for kind in KINDS if kind != "aten::mm"))) == []
+
+
+def multiplying(silent: int, *, inside: str = "aten::empty", empty: int = 0) -> TraceBuilder:
+    """Twenty products that each launch a kernel, but for ``silent`` of them in a row that have another op ``inside``,
+    and ``empty`` others."""
+    builder = TraceBuilder().device_sync(-20, 5)
+    for number in range(20):
+        lost = 3 <= number < 3 + silent
+        builder.op("aten::addmm", 40 * number, 30).op(inside if lost else "aten::empty", 40 * number + 2, 3)
+        if not lost and not 20 - empty <= number:
+            builder.launch("gemm", call=(40 * number + 10, 3), runs=(40 * number + 15, 20))
+    return builder
+
+
+def test_a_few_products_in_a_row_that_launch_nothing_tell_of_calls_that_were_lost() -> None:
+    text = "4 matrix products in a row launch nothing that do so everywhere else"
+    assert disagreements(multiplying(4)) == [("runtime", text)]
+    assert disagreements(multiplying(3)) == [], "an expert without tokens multiplies nothing"
+
+
+def test_products_that_call_other_ops_than_those_of_the_device_run_on_the_cpu() -> None:
+    assert disagreements(multiplying(8, inside="aten::resolve_conj")) == []
+
+
+def test_products_that_launch_nothing_elsewhere_too_tell_nothing() -> None:
+    assert disagreements(multiplying(5, empty=3)) == []
+
+
+def stepping(lost: int, *, kinds: int = 9, around: str = "step") -> TraceBuilder:
+    """Six steps of ops of some kinds that launch, three times each, but for those of one step, ``around`` which there
+    is another op, and of which the first ``lost`` launch nothing."""
+    builder = TraceBuilder().device_sync(-20, 5)
+    for step in range(6):
+        builder.op(around if step == 4 else "step", 1000 * step, 900)
+        for number in range(3 * kinds):
+            at = 1000 * step + 30 * number
+            builder.op(f"kind {number % kinds}", at, 20)
+            if step != 4 or number >= lost:
+                builder.launch("k", call=(at + 5, 3), runs=(at + 10, 5))
+    return builder
+
+
+def test_ops_of_several_kinds_in_a_row_tell_of_calls_that_were_lost_also_where_each_is_seldom() -> None:
+    assert disagreements(stepping(26)) == [("runtime", "26 ops in a row launch nothing that do so everywhere else")]
+    assert disagreements(stepping(25)) == []
+    assert disagreements(stepping(26, kinds=7)) == []
+
+
+def test_ops_that_something_else_calls_may_run_on_the_host() -> None:
+    assert disagreements(stepping(26, around="augment")) == []
+
+
+def test_the_first_rows_of_host_and_device_that_are_gone_together_leave_ops_that_launch_nothing() -> None:
+    trace = multiplying(0)
+    trace.events[:] = [event for event in trace.events if event["cat"] == "cpu_op" or event["ts"] > 200]
+    trace.device_sync(900, 5)
+    assert [lost for lost, _ in disagreements(trace)] == ["runtime"]
+
+
+def test_a_trace_of_others_holds_at_least_the_profilers_own_wait() -> None:
+    def computing(*, waits: bool) -> TraceBuilder:
+        trace = TraceBuilder().launch("gemm", call=(5, 5), runs=(12, 50))
+        return trace.device_sync(65, 5) if waits else trace
+
+    text = "the trace holds not one wait, not even the profiler's own, so it does not say whether the program waits"
+    assert disagreements(computing(waits=False)) == [("runtime", text)]
+    assert disagreements(computing(waits=True)) == []
+    assert disagreements(traces.clean()) == [], "a recording of ours may end without it"
+    assert disagreements(TraceBuilder().call("cudaMalloc", 0, 5)) == [], "nothing to wait for"
 
 
 def test_a_large_tensor_is_formatted_on_the_host() -> None:
@@ -282,7 +353,8 @@ def test_ops_that_run_on_the_host_now_and_then_tell_nothing() -> None:
 
 
 def busy(trace: TraceBuilder, *steps: int) -> TraceBuilder:
-    """Steps of 1000 µs with launches."""
+    """Steps of 1000 µs with launches, and the profiler's own wait."""
+    trace.device_sync(-20, 5)
     for step in steps:
         for number in range(12):
             start = 1000 * step + 20 * number

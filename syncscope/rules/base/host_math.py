@@ -11,6 +11,7 @@ from syncscope.patterns import compile_later
 from syncscope.timeline import Timeline
 from syncscope.timeline.calls import COMMANDS
 from syncscope.timeline.intervals import Union
+from syncscope.timeline.silent_ops import launch_elsewhere, number_trees
 
 ON_CPU = "on-cpu"
 """The name for host work that is mathematics of the program's own, on tensors of the CPU."""
@@ -54,17 +55,25 @@ def computes_on_cpu(timeline: Timeline) -> bool:
     return _takes_part(timeline, PRODUCTS.match, TENTH)
 
 
+def _lost_launches(timeline: Timeline) -> bool:
+    """Whether calls of the runtime are not in the trace, so that what launches nothing may have launched something."""
+    return any(one.lost == "runtime" and not one.waits_alone for one in timeline.disagreements)
+
+
 def _takes_part(timeline: Timeline, test: Callable[[str], object], part: int) -> bool:
     """Whether ops whose names pass a test, and that give the device nothing to do, take at least one in ``part`` of the
-    host work for which it is idle."""
+    host work for which it is idle. An op that calls inside of it what others call that launch something did not run on
+    the CPU."""
     ops, calls = timeline.ops, timeline.calls
     found = ops.named(test).copy()
-    if not found.any():
+    if not found.any() or _lost_launches(timeline):
         return False
     commands = np.flatnonzero(calls.do(COMMANDS))
     launching = ops.nesting.innermost(calls.tid[commands], calls.ts[commands], calls.end[commands])
     found[launching[launching >= 0]] = False
+    rows = np.flatnonzero(found)
+    rows = rows[~launch_elsewhere(rows, number_trees(ops), timeline.launching_ops)]
     work = timeline.bubbles.due_to("host work")
-    idle, mine = timeline.bubbles.take(work > 0), ops.take(found)
+    idle, mine = timeline.bubbles.take(work > 0), ops.take(rows)
     inside = Union(mine.ts, mine.end).within(idle.ts, idle.end)
     return part * int(np.minimum(inside, work[work > 0]).sum()) >= int(work.sum()) > 0
