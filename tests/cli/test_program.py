@@ -47,7 +47,7 @@ def test_a_warning_of_ours_after_the_end_reaches_no_function_of_the_program(
 def test_what_is_no_script_is_wrong_usage(tmp_path: Path, name: str, why: str) -> None:
     (tmp_path / "folder").mkdir()
     with pytest.raises(typer.BadParameter, match=r"(gone\.py|folder): ") as raised:
-        loader(str(tmp_path / name), is_module=False)
+        loader(str(tmp_path / name), [], is_module=False)
     assert raised.value.message.endswith(f"{name}: {why}.")
 
 

@@ -228,9 +228,11 @@ def test_what_is_gathered_and_saved_distributed_is_a_checkpoint(run: Any, tmp_pa
     from torch.distributed import checkpoint
     from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
 
+    writer: Any = checkpoint.FileSystemWriter
+
     places: list[str] = []
 
-    class Writer(checkpoint.FileSystemWriter):
+    class Writer(writer):  # type: ignore[misc]
         def write_data(self, *arguments: Any) -> Any:
             places.append(run.here())
             return super().write_data(*arguments)
