@@ -10,6 +10,12 @@ from syncscope.schema.counting import PhaseKind
 GENERATING = frozenset(("generate", "generation", "sample", "sampling", "decode", "beam", "translate"))
 """Words in the names of functions that generate."""
 
+SAMPLING = frozenset(("sample", "sampling"))
+TAKEN = frozenset(("batch", "batches", "buffer", "data", "env", "environment", "episode", "episodes", "experience",
+                   "experiences", "replay", "training", "trajectories", "trajectory", "transition",
+                   "transitions"))  # fmt: skip
+"""What is sampled for a training, and not made by the network: a policy acts, or a batch is drawn."""
+
 EVALUATING = frozenset(("test", "testing", "eval", "evaluate", "evaluation", "inference", "val", "valid", "validate",
                         "validation"))  # fmt: skip
 """Words in the names of functions that evaluate, also without ``eval()``."""
@@ -26,9 +32,14 @@ def said_kind(nest: Nest, inner: Loop) -> PhaseKind | None:
     }  # pytest's test anything
     if said & ROLLING and not said & EVALUATING:
         return "rollout"
-    if GENERATING.intersection(word for name in names for word in name.split("_")):
+    if any(_generates(set(name.split("_"))) for name in names):
         return "generate"
     return "evaluate" if said & EVALUATING else None
+
+
+def _generates(words: set[str]) -> bool:
+    found = words & GENERATING
+    return bool(found) and not (found <= SAMPLING and words & TAKEN)
 
 
 def says_evaluation(nest: Nest, train: Phase) -> bool:

@@ -159,3 +159,26 @@ def test_transforms_of_a_dataset_that_are_modules_join_no_phases() -> None:
             train(batches)
             test(batches)
     assert run.steps == {"train": 12, "evaluate": 12}
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("_sample_training_data", "rollout"),
+        ("sample_trajectories", "rollout"),
+        ("sample_images", "generate"),
+        ("sampling", "generate"),
+    ],
+)
+def test_a_function_that_samples_what_is_learned_from_generates_nothing(name: str, kind: str) -> None:
+    net = model()
+    optimizer = sgd(net)
+    space: dict[str, Any] = {"act": lambda: net(X), "torch": torch}
+    loop = f"def {name}():\n    for _ in range(50):\n        with torch.no_grad():\n            act()\n"
+    exec(compile(loop, __file__, "exec"), space)
+    with following() as run:
+        for _ in range(4):
+            space[name]()
+            for _ in range(10):
+                learn(net, optimizer)
+    assert run.steps == {kind: 200, "train": 40}
