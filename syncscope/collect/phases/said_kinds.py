@@ -11,10 +11,9 @@ GENERATING = frozenset(("generate", "generation", "sample", "sampling", "decode"
 """Words in the names of functions that generate."""
 
 SAMPLING = frozenset(("sample", "sampling"))
-TAKEN = frozenset(("batch", "batches", "buffer", "data", "env", "environment", "episode", "episodes", "experience",
-                   "experiences", "replay", "training", "trajectories", "trajectory", "transition",
-                   "transitions"))  # fmt: skip
-"""What is sampled for a training, and not made by the network: a policy acts, or a batch is drawn."""
+TAKEN = frozenset(("buffer", "env", "environment", "episode", "episodes", "experience", "experiences", "replay",
+                   "training", "trajectories", "trajectory", "transition", "transitions"))  # fmt: skip
+"""What is sampled to learn from: a policy acts."""
 
 EVALUATING = frozenset(("test", "testing", "eval", "evaluate", "evaluation", "inference", "val", "valid", "validate",
                         "validation"))  # fmt: skip
@@ -30,16 +29,12 @@ def said_kind(nest: Nest, inner: Loop) -> PhaseKind | None:
     said = {
         word for name in names if not name.startswith("test_") for word in name.split("_")
     }  # pytest's test anything
-    if said & ROLLING and not said & EVALUATING:
+    each = [set(name.split("_")) for name in names]
+    if (said & ROLLING or any(words & SAMPLING and words & TAKEN for words in each)) and not said & EVALUATING:
         return "rollout"
-    if any(_generates(set(name.split("_"))) for name in names):
+    if any(words & GENERATING for words in each):
         return "generate"
     return "evaluate" if said & EVALUATING else None
-
-
-def _generates(words: set[str]) -> bool:
-    found = words & GENERATING
-    return bool(found) and not (found <= SAMPLING and words & TAKEN)
 
 
 def says_evaluation(nest: Nest, train: Phase) -> bool:
