@@ -235,7 +235,7 @@ class PhaseChoice(PhaseBook):
     def _kind_of(self, event: Event, nest: Nest, inner: Loop, known: Phase | None) -> PhaseKind:
         """What the loop ``inner`` does with a call of no training. ``known`` is its phase, which may now be told."""
         kind = _kind(event, nest, inner)
-        if kind == "rollout" and self._trains_around(nest):
+        if kind == "rollout" and said_kind(nest, inner) is None and self._trains_around(nest):
             kind = "evaluate"  # every so many steps. In every step it is a rollout: see ``_judge_nested``
             if known is not None and known.kind == "rollout" and known.in_every_step_of is None:
                 known.kind = kind  # what it did before the training was like it

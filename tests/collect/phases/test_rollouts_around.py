@@ -182,3 +182,22 @@ def test_a_function_that_samples_what_is_learned_from_generates_nothing(name: st
             for _ in range(10):
                 learn(net, optimizer)
     assert run.steps == {kind: 200, "train": 40}
+
+
+def test_a_rollout_before_each_update_in_the_loop_of_the_training_is_one_where_its_function_says_so() -> None:
+    """Not an evaluation after every so many steps. The first update is part of the loop that trains."""
+    net = model()
+    optimizer = sgd(net)
+
+    def _sample_training_data() -> None:
+        for _ in range(50):
+            act(net)
+
+    with following() as run:
+        for _ in range(6):
+            _sample_training_data()
+            for _ in range(4):
+                for _ in range(4):
+                    learn(net, optimizer)
+            learn(net, optimizer)
+    assert run.steps == {"rollout": 300, "train": 6 * 17}
