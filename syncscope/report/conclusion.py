@@ -161,7 +161,14 @@ def _exceeds(together: Gain, gain: Gain) -> bool:
 
 
 def _idlest(traces: Sequence[TraceInfo]) -> int:
-    return max(range(len(traces)), key=lambda number: share_of_idle(traces[number]) or 0.0, default=0)
+    """The trace on which the device is idle for most: of the run, where the share of its phase is known."""
+
+    def idle(number: int) -> float:
+        info = traces[number]
+        phase = find_phase(info.run, info.phase)
+        return (share_of_idle(info) or 0.0) * (phase.share if phase is not None else 1.0)
+
+    return max(range(len(traces)), key=idle, default=0)
 
 
 def _describe_idle(report: Report, trace: int) -> str:

@@ -646,3 +646,12 @@ def test_what_a_step_takes_over_the_run_is_not_told_beside_a_step_of_the_run() -
     for wait, told in ((changed(phase="train", run_saving_ms_per_step=None), True), (compiled, False)):
         step = dict(conclude(sample_run.report([mine], [wait])).lines)["step"]
         assert ("over the run a step takes 20.4 ms" in step) is told, step
+
+
+def test_where_nothing_comes_first_it_speaks_of_the_phase_that_is_idle_for_most_of_the_run() -> None:
+    overlap = sample.trace_info().overlap
+    assert overlap is not None
+    idler = msgspec.structs.replace(overlap, idle_ms=overlap.idle_ms + 1.0)
+    traces = [sample_run.info(), sample_run.info("out/trace.evaluate.json.gz", phase="evaluate", overlap=idler)]
+    said = dict(conclude(sample_run.report(traces, [])).lines)
+    assert said["step"].startswith("train: ") and said["idle"].startswith("train: ")
