@@ -246,5 +246,5 @@ def _summary(collector: Collector, request: Request, patience: float) -> bool:
             traces = f"traces of {processes} process{'es' if processes > 1 else ''} (trace*.json.gz, open in Perfetto)"
         say(f"wrote {shown(folder)}/: {traces}, report.json, report.html")
     else:
-        say(f"wrote {collector.path or folder}")
+        say(f"wrote {shown(collector.path or folder)}")
     return True
