@@ -123,6 +123,8 @@ def watch(
     from syncscope.collect.children.announce import announced
     from syncscope.collect.children.presence import still_recorded
 
+    if output is not None and output.is_dir():
+        raise typer.BadParameter(f"{output} is a folder: name a file, {output / 'report.json'}.", param_hint="--output")
     if fail and baseline is None:
         raise typer.BadParameter("needs --baseline.", param_hint="--fail")
     if baseline is not None and not baseline.exists():

@@ -134,6 +134,12 @@ def test_fail_with_a_baseline_that_knows_every_line_leaves_the_status(tmp_path: 
     assert found.stderr.endswith("syncscope: no line waits that baseline.json does not know\n")
 
 
+def test_a_folder_where_the_report_should_be_is_an_error_before_the_program_runs(tmp_path: Path) -> None:
+    found = watched(tmp_path / "ours", "waits.py", "20", "0", options=("-o", "package"))
+    assert (found.status, found.stdout) == (2, "")
+    assert "package is a folder: name a file, package/report.json." in found.stderr
+
+
 def test_a_baseline_that_is_not_there_is_an_error_before_the_program_runs(tmp_path: Path) -> None:
     found = watched(tmp_path / "ours", "waits.py", "20", "0", options=("--baseline", "missing.json"))
     assert (found.status, found.stdout) == (2, "")
