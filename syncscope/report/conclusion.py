@@ -67,6 +67,8 @@ class Conclusion(msgspec.Struct, frozen=True, kw_only=True):
     """``steps 72–74 of train: 400 steps, 88 % of the run (16.9 s)``."""
     idle: str
     """``44 % of the recorded step (76.9 of 175 ms): data loading 34 %, launching 4.7 %``."""
+    trace: int = 0
+    """The trace that all of this is about."""
     finding: Finding | None = None
     """The one to begin with; ``None`` where no change is known to help, or where ``first`` is about no finding."""
     has_steps: bool = True
@@ -116,6 +118,7 @@ def conclude(report: Report, verdict: Verdict | None = None) -> Conclusion:
         without="" if change is not None else explain_no_change(found, report, trace, all_help=_is_known(together)),
         recorded=describe_part(report, trace),
         idle=_describe_idle(report, trace),
+        trace=trace,
         finding=best,
         has_steps=bool(report.traces[trace].steps.count) or is_counted_only(report.traces[trace]),
     )
