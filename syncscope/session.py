@@ -13,7 +13,7 @@ from syncscope.collect.annotations import begin, end
 from syncscope.collect.children.announce import announced
 from syncscope.collect.children.presence import wait_for_others
 from syncscope.collect.children.request import Request
-from syncscope.collect.files import find_files
+from syncscope.collect.files import find_files, the_only_writer
 from syncscope.collect.naming import PATTERN, rank_in_environment
 from syncscope.collect.paths import project_root
 from syncscope.collect.plan import BARE_SECONDS, Mode, Plan
@@ -21,6 +21,7 @@ from syncscope.collect.plan import BARE_SECONDS, Mode, Plan
 if TYPE_CHECKING:
     from syncscope.schema.report import Report
 
+REPORT = "report.json"
 PATIENCE = 20.0
 """Seconds that the reports wait for processes of the program that have not ended with it."""
 
@@ -116,22 +117,27 @@ def write_reports(folder: Path, run: str | None = None, ranks: int = 1) -> Repor
 
     Where a launcher started several ``ranks``, the one that finishes last does it. The others return ``None``.
     """
+    if run is None:
+        return _write_reports(folder, sorted(folder.glob(PATTERN)))
+    heads = find_files(folder, run)
+    if ranks <= 1:
+        return _write_reports(folder, list(heads))
+    complete = {head.rank for head in heads.values() if head.complete and head.rank is not None}
+    if len(complete) < ranks:
+        return None
+    with the_only_writer(folder / REPORT, run, heads) as alone:
+        return _write_reports(folder, list(heads)) if alone else None
+
+
+def _write_reports(folder: Path, traces: list[Path]) -> Report:
     from syncscope.analysis.analyze import analyze_files, choose_engine, find_traces
     from syncscope.policy.leniently import apply_leniently
     from syncscope.report import html
     from syncscope.trace.writing import write_atomically
 
-    if run is None:
-        traces = sorted(folder.glob(PATTERN))
-    else:
-        heads = find_files(folder, run)
-        complete = {head.rank for head in heads.values() if head.complete and head.rank is not None}
-        if ranks > 1 and len(complete) < ranks:
-            return None
-        traces = list(heads)
     report, pictures = analyze_files(find_traces(traces), choose_engine(), pictures=True)
     report = apply_leniently(report, _working_folder(folder))
-    write_atomically(folder / "report.json", [report.to_json().encode()])
+    write_atomically(folder / REPORT, [report.to_json().encode()])
     write_atomically(folder / "report.html", [html.render(report, pictures).encode()])
     return report
 

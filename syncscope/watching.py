@@ -23,7 +23,7 @@ from syncscope.collect.children.announce import announced
 from syncscope.collect.children.presence import wait_for_others
 from syncscope.collect.children.request import Request
 from syncscope.collect.export import Exporter, make_exporter
-from syncscope.collect.files import FileNames, find_files
+from syncscope.collect.files import FileNames, find_files, the_only_writer
 from syncscope.collect.naming import rank_in_environment
 from syncscope.collect.paths import Paths, project_root
 from syncscope.collect.plan import Plan
@@ -230,11 +230,16 @@ def write_report(watcher: Watcher, path: Path) -> Report | None:
 
     Of several ranks the first writes it, and at the end the one that finishes last.
     """
+    rank, world = rank_in_environment()
+    if (world or 1) > 1 and (files := _all_complete(watcher, world or 1)):
+        with the_only_writer(path, watcher.count.run_id, files) as alone:
+            return _write_report(watcher, path) if alone else None
+    return None if rank and (world or 1) > 1 else _write_report(watcher, path)
+
+
+def _write_report(watcher: Watcher, path: Path) -> Report | None:
     from syncscope.trace.writing import write_atomically
 
-    rank, world = rank_in_environment()
-    if rank and (world or 1) > 1 and not _all_complete(watcher, world or 1):
-        return None
     report = report_of(watcher)
     if report is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -242,11 +247,13 @@ def write_report(watcher: Watcher, path: Path) -> Report | None:
     return report
 
 
-def _all_complete(watcher: Watcher, world: int) -> bool:
+def _all_complete(watcher: Watcher, world: int) -> list[Path]:
+    """The files of all ranks, where each has written its last state; else none."""
     if watcher.path is None or not watcher.closed:
-        return False
-    heads = find_files(watcher.path.parent, watcher.count.run_id).values()
-    return len({head.rank for head in heads if head.complete}) >= world
+        return []
+    heads = find_files(watcher.path.parent, watcher.count.run_id)
+    complete = {head.rank for head in heads.values() if head.complete}
+    return list(heads) if len(complete) >= world else []
 
 
 class _File(msgspec.Struct):

@@ -165,6 +165,8 @@ def profile(
     if module is None and not arguments:
         raise typer.BadParameter("name a script, or a module with -m.", param_hint="SCRIPT")
     name = module or arguments.pop(0)
+    if output is not None and output.exists() and not output.is_dir():
+        raise typer.BadParameter(f"{output} is a file: name a folder.", param_hint="--output")
     load = loader(name, arguments, is_module=module is not None)
     require_gpu()
     plan = Plan(
@@ -246,5 +248,5 @@ def _summary(collector: Collector, request: Request, patience: float) -> bool:
             traces = f"traces of {processes} process{'es' if processes > 1 else ''} (trace*.json.gz, open in Perfetto)"
         say(f"wrote {shown(folder)}/: {traces}, report.json, report.html")
     else:
-        say(f"wrote {collector.path or folder}")
+        say(f"wrote {shown(collector.path or folder)}")
     return True

@@ -219,7 +219,8 @@ def shown(folder: Path) -> str:
 
 
 def say(line: str) -> None:
-    """Print a line on the stderr that Python began with: the program may have replaced or closed ``sys.stderr``.
+    """Print a line on the stderr that Python began with: the program may have replaced ``sys.stderr``. One that
+    closed it wants no lines.
 
     What could break the line, or a terminal, is replaced: names are in it.
     """

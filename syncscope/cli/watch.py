@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 REPORT, GATE, LIVE = "Report", "New waits", "While it runs"
 """Groups of options in ``--help``."""
+MOST_PLACES = 5
+"""New lines that are named at the end."""
 
 ReportFile = Annotated[
     Path | None,
@@ -121,8 +123,13 @@ def watch(
     from syncscope.collect.children.announce import announced
     from syncscope.collect.children.presence import still_recorded
 
+    if output is not None and output.is_dir():
+        raise typer.BadParameter(f"{output} is a folder: name a file, {output / 'report.json'}.", param_hint="--output")
     if fail and baseline is None:
         raise typer.BadParameter("needs --baseline.", param_hint="--fail")
+    if baseline is not None and not baseline.exists():
+        writes = f"syncscope check RECORDING --baseline {baseline} --write-baseline writes it"
+        raise CommandError(f"{baseline}: there is no such baseline; {writes}", USAGE)
     name = module or arguments.pop(0)
     load = loader(name, arguments, is_module=module is not None)
     report = (output or Path(f"syncscope-{stem_of(name, module)}-watch") / "report.json").absolute()
@@ -132,7 +139,8 @@ def watch(
         name, module, report, request, every, signal, baseline, fail, export or [], live=not quiet, children=children
     )
     status = run(
-        watcher, load, arguments, lambda terminated: _conclude(watcher, request, report, fail, quick=terminated),
+        watcher, load, arguments,
+        lambda terminated: _conclude(watcher, request, report, baseline, fail, quick=terminated),
         announced(request, children=children),
         recorded=lambda: still_recorded(Path(request.folder), request.run),
     )  # fmt: skip
@@ -198,7 +206,9 @@ def _write(write_report: Any, watcher: Watcher, path: Path) -> Any:
         return None
 
 
-def _conclude(watcher: Watcher, request: Request, path: Path, fail: bool, *, quick: bool) -> int:
+def _conclude(
+    watcher: Watcher, request: Request, path: Path, baseline: Path | None, fail: bool, *, quick: bool
+) -> int:  # fmt: skip
     """Write the report and print it on stderr. Returns the status of a program that succeeded.
 
     ``quick`` leaves out what can be had from the file, and waits for no other process.
@@ -217,4 +227,17 @@ def _conclude(watcher: Watcher, request: Request, path: Path, fail: bool, *, qui
             if not quick:
                 print_report(report, "the program is over, and this is what was counted:")
             say(f"wrote {shown(path)}")
+    if baseline is not None and watcher.count.began:
+        say(_judgement(watcher, baseline))
     return 1 if fail and watcher.new_lines else 0
+
+
+def _judgement(watcher: Watcher, baseline: Path) -> str:
+    """Which lines the baseline does not know, and whether the program was ended for them."""
+    places = list(dict.fromkeys(f"{line.file}:{line.line}" for line in watcher.new_lines))
+    if not places:
+        return f"no line waits that {baseline} does not know"
+    more = f" and {len(places) - MOST_PLACES} more" if len(places) > MOST_PLACES else ""
+    wait = "1 line waits" if len(places) == 1 else f"{len(places)} lines wait"
+    ended = "; --fail ended the program" if watcher.failed else ""
+    return f"{wait} that {baseline} does not know: {', '.join(places[:MOST_PLACES])}{more}{ended}"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from syncscope.collect.naming import (
@@ -121,3 +123,33 @@ def find_files(folder: Path, run: str) -> dict[Path, Head]:
 def count_processes(folder: Path, run: str) -> int:
     """How many processes of the run have written files."""
     return len({(head.pid, head.rank) for head in find_files(folder, run).values()})
+
+
+@contextlib.contextmanager
+def the_only_writer(report: Path, run: str, traces: Iterable[Path]) -> Iterator[bool]:
+    """Whether this process is the one of several ranks that writes ``report`` about the ``traces`` of a run.
+
+    Ranks end at the same moment, so each may find that all are complete. The first to make a hidden file writes, and
+    removes it afterwards; who comes later finds a report that is newer than the traces.
+    """
+    claim = report.with_name(f".syncscope-{run}.report")
+    try:
+        claim.touch(exist_ok=False)
+    except FileExistsError:
+        yield False
+        return
+    except OSError:  # the report cannot be written either, which its writer says
+        yield True
+        return
+    try:
+        yield not _is_newer(report, traces)
+    finally:
+        with contextlib.suppress(OSError):
+            claim.unlink(missing_ok=True)
+
+
+def _is_newer(report: Path, traces: Iterable[Path]) -> bool:
+    try:
+        return report.stat().st_mtime_ns > max(path.stat().st_mtime_ns for path in traces)
+    except (OSError, ValueError):  # neither is there
+        return False

@@ -20,6 +20,10 @@ OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _CELL = re.compile(r"[\\/]ipykernel_\d+[\\/](\d+\.py)$")
 """The file that IPython's kernel names for a cell: a process and a hash of the cell's text."""
 
+_INSTALLED = re.compile(r".*[\\/](?:site|dist)-packages[\\/]", re.DOTALL)
+"""Folders of installed packages have these names, also where Python does not list them: on ``PYTHONPATH``, as clusters
+do, or in a ``.pth`` file."""
+
 _INDUCTOR = re.compile(r"[\\/]torchinductor_[^\\/]*[\\/](.*)", re.DOTALL)
 """Where Inductor keeps the code that it writes, unless TORCHINDUCTOR_CACHE_DIR says otherwise."""
 
@@ -73,8 +77,12 @@ class Paths:
             if file.startswith(prefix):
                 return "<python>/" + file[len(prefix) :].replace(os.sep, "/")
         real = os.path.realpath(file)
-        if real.startswith(self.root):
-            return real[len(self.root) :].replace(os.sep, "/")
+        inside = real.startswith(self.root)
+        below = real[len(self.root) - 1 :] if inside else file
+        if installed := _INSTALLED.match(below):
+            return "<site-packages>/" + below[installed.end() :].replace(os.sep, "/")
+        if inside:
+            return below[1:].replace(os.sep, "/")
         return "/".join(Path(real).parts[-2:])
 
     def own_files(self) -> tuple[str, ...]:

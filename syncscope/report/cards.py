@@ -67,7 +67,7 @@ def make_cards(findings: Iterable[Finding]) -> list[Card]:
             cards.append(card)
             near.append(card)
         card.append(group)
-    joined = ([sorted(group, key=_lies_outside) for group in card] for card in _join_phases(cards))
+    joined = ([_recorded_first(group) for group in card] for card in _join_phases(cards))
     return [Card(groups=tuple(map(tuple, _in_order(card)))) for card in joined]
 
 
@@ -80,9 +80,15 @@ def lead_with(first: Finding | None, cards: Sequence[Card]) -> list[Card]:
     return sorted(cards, key=lambda card: all((one.trace, one.fingerprint) != key for one in card.findings))
 
 
-def _lies_outside(finding: Finding) -> bool:
-    """Whether a finding was only counted, in no step: a card shows its line in the steps, if it is there too."""
-    return finding.site_source == COUNTED and finding.run_steps is None
+def _recorded_first(group: Sequence[Finding]) -> list[Finding]:
+    """What a card shows of a line: its waits in the steps before those that were only counted outside of them, and of
+    one phase those of a trace that recorded them before those of others, whose windows met none."""
+    recorded = {finding.phase for finding in group if finding.site_source != COUNTED}
+
+    def follows(finding: Finding) -> bool:
+        return finding.site_source == COUNTED and (finding.run_steps is None or finding.phase in recorded)
+
+    return sorted(group, key=follows)
 
 
 def _join_phases(cards: Iterable[list[list[Finding]]]) -> list[list[list[Finding]]]:

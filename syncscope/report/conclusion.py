@@ -67,6 +67,8 @@ class Conclusion(msgspec.Struct, frozen=True, kw_only=True):
     """``steps 72–74 of train: 400 steps, 88 % of the run (16.9 s)``."""
     idle: str
     """``44 % of the recorded step (76.9 of 175 ms): data loading 34 %, launching 4.7 %``."""
+    trace: int = 0
+    """The trace that all of this is about."""
     finding: Finding | None = None
     """The one to begin with; ``None`` where no change is known to help, or where ``first`` is about no finding."""
     has_steps: bool = True
@@ -116,6 +118,7 @@ def conclude(report: Report, verdict: Verdict | None = None) -> Conclusion:
         without="" if change is not None else explain_no_change(found, report, trace, all_help=_is_known(together)),
         recorded=describe_part(report, trace),
         idle=_describe_idle(report, trace),
+        trace=trace,
         finding=best,
         has_steps=bool(report.traces[trace].steps.count) or is_counted_only(report.traces[trace]),
     )
@@ -161,7 +164,14 @@ def _exceeds(together: Gain, gain: Gain) -> bool:
 
 
 def _idlest(traces: Sequence[TraceInfo]) -> int:
-    return max(range(len(traces)), key=lambda number: share_of_idle(traces[number]) or 0.0, default=0)
+    """The trace on which the device is idle for most: of the run, where the share of its phase is known."""
+
+    def idle(number: int) -> float:
+        info = traces[number]
+        phase = find_phase(info.run, info.phase)
+        return (share_of_idle(info) or 0.0) * (phase.share if phase is not None else 1.0)
+
+    return max(range(len(traces)), key=idle, default=0)
 
 
 def _describe_idle(report: Report, trace: int) -> str:

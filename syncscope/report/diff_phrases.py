@@ -6,6 +6,7 @@ from syncscope.compare.diff import Change, Diff, Kind
 from syncscope.compare.fingerprints import format_count
 from syncscope.compare.prediction import Prediction
 from syncscope.report.numbers import between, count, milliseconds, percent, span
+from syncscope.schema.findings import COUNTED, TRAINING, Finding
 
 OTHER_WORK = 0.15
 """Share by which the device's compute differs where a comparison says so: more than clocks at the power limit do."""
@@ -27,12 +28,24 @@ def summarize_diff(diff: Diff) -> str:
 
 
 def format_counts(change: Change) -> str:
-    """How often a step: ``0 → 1 times a step``; of idle time, whose pieces are no events of the program, how much."""
+    """How often a step: ``0 → 1 times a step``, ``0 → 3 times a step of evaluate``, ``0 → 32 times in each epoch end``;
+    of idle time, whose pieces are no events of the program, how much."""
     idle = change.finding.idle_ms_per_step
     if idle is not None:
         return f"idle for {milliseconds(idle)} a step{' before' if change.kind == 'fixed' else ''}"
     before, after = ("?" if count is None else format_count(count) for count in (change.before, change.after))
-    return f"{before} → {after} times a step"
+    return f"{before} → {after} times {_each(change.finding)}"
+
+
+def _each(finding: Finding) -> str:
+    """What the number of times is of: a step, of another phase than training by its name, or a visit to a phase without
+    steps."""
+    phase = finding.phase
+    if phase is None or phase.startswith(TRAINING):
+        return "a step"
+    if finding.site_source == COUNTED and finding.run_steps is None:
+        return f"in {phase}" if phase == "start" else f"in each {phase}"
+    return f"a step of {phase}"
 
 
 def describe_candidates(change: Change) -> str:

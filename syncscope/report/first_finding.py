@@ -36,9 +36,11 @@ def choose_first(found: Sequence[Finding], traces: Sequence[TraceInfo]) -> Findi
     best = begin_with_cause(find_first(found, traces), found, traces)
     if best is None:
         return None
-    best = _prefer_longest_phase(best, found, traces)
-    info = traces[best.trace]
-    return None if _is_guess(best, info) or _is_little_of_first_pass(best, info) else best
+    for one in (_prefer_longest_phase(best, found, traces), best):
+        info = traces[one.trace]
+        if not _is_guess(one, info) and not _is_little_of_first_pass(one, info):
+            return one
+    return None
 
 
 def find_first(found: Sequence[Finding], traces: Sequence[TraceInfo], *, seldom: bool = False) -> Finding | None:

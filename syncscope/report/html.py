@@ -63,6 +63,8 @@ class _Page(msgspec.Struct, frozen=True, kw_only=True):
     """The change to make first, which is the second of these lines."""
     first: str | None
     """Its card."""
+    begin: int
+    """The trace that is shown at first: the one that these lines are about."""
     to_card: str
     """What the way to that is called: of a card whose fix is for another cause, that all of them are there."""
     kernels: bool
@@ -111,6 +113,7 @@ def render(report: Report, lanes: Sequence[Lanes] = ()) -> str:
         conclusion=concluded.lines,
         change=concluded.first,
         first=None if first is None else first.id,
+        begin=_find_trace(whole.traces[concluded.trace].path if whole.traces else "", report),
         to_card=_name_card(first, concluded.finding, report),
         kernels=concluded.without.startswith(KERNELS) and bool(lanes),
         cards=cards,
@@ -124,6 +127,11 @@ def render(report: Report, lanes: Sequence[Lanes] = ()) -> str:
     )
     data = _Data(report=_shown(report), page=page, lanes=tuple(lanes))
     return assemble("page.html", _title(whole), data, SCRIPTS)
+
+
+def _find_trace(path: str, report: Report) -> int:
+    """The trace of this path, which the page may leave out: then the first."""
+    return next((number for number, info in enumerate(report.traces) if info.path == path), 0)
 
 
 def _split(info: TraceInfo) -> dict[str, Any] | None:

@@ -73,8 +73,9 @@ def is_mostly_unknown(info: TraceInfo) -> bool:
 
 
 def name_whole(info: TraceInfo) -> str:
-    """What shares are of: a step, or the time of the whole trace."""
-    return "step" if info.steps.count or is_counted_only(info) else "time"
+    """What shares are of: a step, or the time of the whole trace or run."""
+    counted = is_counted_only(info) and info.run is not None and info.run.steps
+    return "step" if info.steps.count or counted else "time"
 
 
 def _name_longest(info: TraceInfo) -> str:

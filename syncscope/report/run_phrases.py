@@ -22,6 +22,8 @@ SAME = 0.05
 """What comes each time differs from a whole number by less."""
 NEARLY = 1.05
 """Steps to an occurrence below which it is nearly every step."""
+TWO = 1.95
+"""Steps to an occurrence from which it is every second step, or more seldom."""
 HALF = 2.0
 """Steps to a counted one below which more than half are counted, and their share is told."""
 IN_FEW, TOGETHER = 0.25, 2
@@ -278,7 +280,7 @@ def _counted(
         return in_few
     if rate > 1 - EQUAL:
         return _rate(rate)
-    if number < FEW and number != epochs:
+    if (number < FEW and number != epochs) or NEARLY <= 1 / rate < TWO:
         return f"{number} times in {count(steps, 'step')}"
     if number == epochs:
         return f"once an epoch ({number} in {count(steps, 'step')})"
@@ -305,7 +307,7 @@ def _sampled_briefly(rate: float, low: float | None, high: float | None) -> str:
 
 
 def _rate(rate: float) -> str:
-    """``every step``, ``2 a step``, ``every 10 steps``."""
+    """``every step``, ``2 a step``, ``0.6 a step``, ``every 10 steps``."""
     if abs(rate - 1) < EQUAL:
         return "every step"
     if rate > 1:
@@ -315,7 +317,7 @@ def _rate(rate: float) -> str:
     every = 1 / rate
     if every < NEARLY:
         return "nearly every step"
-    return f"every {_few_digits(every, 2)} steps" if every < 1.95 else f"every {every:.0f} steps"
+    return f"{_few_digits(rate, 2)} a step" if every < TWO else f"every {every:.0f} steps"
 
 
 def _share(share: float) -> str:

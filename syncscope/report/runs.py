@@ -41,8 +41,11 @@ def group_processes(traces: Sequence[TraceInfo]) -> list[Process]:
 
 
 def _key(info: TraceInfo, run: Run) -> object:
-    """What the traces of one process have in common. Processes without a rank are told apart by what they did."""
-    return (run.id, info.rank) if info.rank is not None else msgspec.structs.replace(run, main=True)
+    """What the traces of one process have in common: not all they say of the run, since one that was killed wrote each
+    at another moment. Processes of which neither rank nor number is known are told apart by what they did."""
+    if info.rank is not None:
+        return run.id, info.rank
+    return (run.id, None, run.pid) if run.pid is not None else msgspec.structs.replace(run, main=True)
 
 
 def _main(info: TraceInfo) -> bool:

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import pytest
 from msgspec import structs
 
-from syncscope.collect.files import FileNames, count_processes, find_files, new_run_id
+from syncscope.collect.files import FileNames, count_processes, find_files, new_run_id, the_only_writer
 from syncscope.collect.phases.phase import Phase
 from syncscope.collect.recordings import Recordings
 from syncscope.collect.tracefile import NO_EVENTS, TraceFile, holds_recording, read_head
@@ -190,3 +190,22 @@ def test_ranks_of_one_launcher_share_the_id_of_their_run(monkeypatch: pytest.Mon
     assert new_run_id() == first
     monkeypatch.setenv("MASTER_PORT", "29501")
     assert new_run_id() != first
+
+
+def test_of_ranks_that_end_at_the_same_moment_one_writes_the_report(tmp_path: Path) -> None:
+    report, trace = tmp_path / "report.json", tmp_path / "trace.rank0.json.gz"
+    report.write_text("of an earlier run")
+    os.utime(report, ns=(0, 0))
+    trace.touch()
+    with the_only_writer(report, "run", [trace]) as first, the_only_writer(report, "run", [trace]) as second:
+        assert (first, second) == (True, False)
+        report.write_text("of this run")
+        os.utime(report, ns=(time.time_ns() + 10**9,) * 2)
+    with the_only_writer(report, "run", [trace]) as late:
+        assert not late
+    assert {path.name for path in tmp_path.iterdir()} == {report.name, trace.name}
+
+
+def test_where_no_claim_can_be_made_the_report_is_written_all_the_same(tmp_path: Path) -> None:
+    with the_only_writer(tmp_path / "gone" / "report.json", "run", []) as alone:
+        assert alone

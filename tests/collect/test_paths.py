@@ -39,6 +39,22 @@ def test_libraries_and_the_standard_library_are_not_the_users(tmp_path: Path) ->
     assert not paths.is_user("<string>")
 
 
+@pytest.mark.parametrize("folder", ["cluster/lib/site-packages", "project/.env/lib/site-packages", "dist-packages"])
+def test_packages_that_python_does_not_list_as_installed_are_not_the_users(tmp_path: Path, folder: str) -> None:
+    (tmp_path / "project").mkdir()
+    paths = Paths(tmp_path / "project")
+    library = str(tmp_path / folder / "torch" / "nn" / "modules" / "module.py")
+    assert paths.normalise(library) == "<site-packages>/torch/nn/modules/module.py"
+    assert not paths.is_user(library)
+
+
+def test_a_project_inside_a_folder_of_packages_is_the_users(tmp_path: Path) -> None:
+    root = tmp_path / "site-packages" / "project"
+    root.mkdir(parents=True)
+    assert Paths(root).normalise(str(root / "train.py")) == "train.py"
+    assert Paths(root).is_user(str(root / "train.py"))
+
+
 def test_syncscopes_own_files_are_never_the_users(tmp_path: Path) -> None:
     assert not Paths(tmp_path).is_user(OURS + "collect/sites/wrappers.py")
     assert not Paths(Path(OURS).parent).is_user(OURS + "collect/sites/wrappers.py")

@@ -71,6 +71,7 @@ def test_every_wait_is_counted_in_its_phase(tmp_path: Path) -> None:
 
 
 def test_a_new_line_in_training_ends_the_program(tmp_path: Path) -> None:
+    (tmp_path / "none.json").write_text('{"format": 1, "findings": {}}')
     found = watch(tmp_path, "--baseline", "none.json", "--fail")
     assert found.returncode == 1
     assert "syncscope: new wait: train.py:" in found.stderr and "loss.item() in train (train)" in found.stderr

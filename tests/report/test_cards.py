@@ -105,3 +105,10 @@ def test_where_no_gain_is_known_the_most_severe_finding_leads() -> None:
     wait, copy = related(moved(WAIT, severity="error", **unknown), moved(COPY, severity="warning", **unknown))
     assert rules(make_cards([copy, wait])) == [["SYN101", "CPY201"]]
     assert rules(make_cards([moved(copy, saving_ms_per_step=0.1), wait])) == [["CPY201", "SYN101"]]
+
+
+def test_a_rank_that_recorded_a_wait_is_shown_before_one_whose_windows_met_none() -> None:
+    counted = moved(WAIT, saving_ms_per_step=None, site_source="count", per_step=0.0, run_steps=2, phase="train")
+    recorded = moved(WAIT, trace=1, rank=1, severity="note", phase="train")
+    (card,) = make_cards([counted, recorded])
+    assert card.lead.rank == 1 and card.traces == 2

@@ -437,6 +437,22 @@ def test_a_phase_of_small_share_does_not_come_before_the_longest_one_unless_it_i
     assert conclude(sample_run.report(infos, found), failing).change.startswith("train.py:77")
 
 
+def test_a_guess_about_the_longest_phase_does_not_hide_what_is_known_of_another() -> None:
+    """The device computes for nearly all of a step of training, of which little can be saved, at most."""
+    at = Site(file="train.py", line=77, function="estimate_loss", expression="model(x)")
+    known = changed(site=at, fingerprint="aside", phase="evaluate", trace=1)
+    guess = changed(phase="train", **{**RANGE, "saving_high_ms_per_step": 0.1})
+    overlap = sample.trace_info().overlap
+    assert overlap is not None
+    busy = msgspec.structs.replace(overlap, device_busy_ms=5.8, compute_ms=5.8, idle_ms=0.2)
+    evaluate, train = (sample_run.phases()[number] for number in (sample_run.EVALUATE, sample_run.TRAIN))
+    phases = (train, msgspec.structs.replace(evaluate, recorded=True))
+    infos = [sample_run.info(phase="train", run=sample_run.run(phases=phases), overlap=busy)]
+    infos.append(sample_run.info(phase="evaluate", run=sample_run.run(phases=phases)))
+    assert conclude(sample_run.report(infos, [known, guess])).change.startswith("train.py:77")
+    assert conclude(sample_run.report(infos, [guess])).first is None
+
+
 @pytest.mark.parametrize(("held_ms", "first"), [(24.0, "train.py:42"), (2.0, "train.py:77"), (None, "train.py:77")])
 def test_a_wait_that_holds_the_longest_phase_for_long_comes_before_a_bound_of_a_small_one(
     held_ms: float | None, first: str
@@ -646,3 +662,12 @@ def test_what_a_step_takes_over_the_run_is_not_told_beside_a_step_of_the_run() -
     for wait, told in ((changed(phase="train", run_saving_ms_per_step=None), True), (compiled, False)):
         step = dict(conclude(sample_run.report([mine], [wait])).lines)["step"]
         assert ("over the run a step takes 20.4 ms" in step) is told, step
+
+
+def test_where_nothing_comes_first_it_speaks_of_the_phase_that_is_idle_for_most_of_the_run() -> None:
+    overlap = sample.trace_info().overlap
+    assert overlap is not None
+    idler = msgspec.structs.replace(overlap, idle_ms=overlap.idle_ms + 1.0)
+    traces = [sample_run.info(), sample_run.info("out/trace.evaluate.json.gz", phase="evaluate", overlap=idler)]
+    said = dict(conclude(sample_run.report(traces, [])).lines)
+    assert said["step"].startswith("train: ") and said["idle"].startswith("train: ")

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from syncscope.compare.diff import Change, Diff, diff
 from syncscope.report import markdown_diff, text_diff
-from syncscope.report.diff_phrases import describe_step
+from syncscope.report.diff_phrases import describe_step, format_counts
 from syncscope.schema.report import NotChecked, Report
 from tests.report import sample
 
@@ -54,6 +54,24 @@ def test_a_step_that_hardly_changed_says_so(after_ms: float, said: str) -> None:
     info = sample.trace_info()
     timed = msgspec.structs.replace(info, steps=msgspec.structs.replace(info.steps, bare_ms=after_ms))
     assert describe_step(diff(sample.report(), sample.report([timed]))).endswith(f" ({said}), without a profiler")
+
+
+@pytest.mark.parametrize(
+    ("phase", "source", "steps", "said"),
+    [
+        ("train", "hook", (0, 9), "0 → 4 times a step"),
+        ("evaluate in main", "hook", (0, 9), "0 → 4 times a step of evaluate in main"),
+        ("evaluate", "count", (0, 9), "0 → 4 times a step of evaluate"),
+        ("start", "count", None, "0 → 4 times in start"),
+        ("epoch end", "count", None, "0 → 4 times in each epoch end"),
+    ],
+)
+def test_times_are_of_the_steps_or_of_the_phase_that_has_none(
+    phase: str, source: str, steps: tuple[int, int] | None, said: str
+) -> None:
+    found = sample.finding("SYN102", "scalar-read", 42, "loss.item()")
+    one = msgspec.structs.replace(found, phase=phase, site_source=source, run_steps=steps)
+    assert format_counts(Change(kind="new", finding=one, before=0.0, after=4.0)) == said
 
 
 def test_the_terminal_shows_every_change_its_place_and_the_step() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import re
 
 import msgspec
@@ -14,6 +15,7 @@ from syncscope.report.html_file import embed
 from syncscope.report.picture.lanes import Lanes
 from syncscope.schema.findings import IdleCause
 from syncscope.schema.report import Asked, Report
+from tests.report import sample_run
 from tests.report.sample import HOSTILE, REPLAY, finding, lanes, report, trace_info
 
 
@@ -133,3 +135,14 @@ def test_the_bars_say_where_only_the_most_that_a_change_saves_is_known() -> None
     assert "Hatched: the time that the change saves." in render(report(found=(known,)))
     assert "Hatched: the time that the change saves, or may save at most." in render(report(found=(known, bound)))
     assert "Hatched: the time that the change saves at most." in render(report(found=(bound,)))
+
+
+def test_the_page_begins_with_the_trace_that_its_first_lines_are_about() -> None:
+    overlap = trace_info().overlap
+    assert overlap is not None
+    idler = msgspec.structs.replace(overlap, idle_ms=overlap.idle_ms + 1.0)
+    small = msgspec.structs.replace(sample_run.counted_only(), trace=1, phase="evaluate", severity="note")
+    traces = [sample_run.info("a.json", overlap=idler), sample_run.info("b.json", phase="evaluate")]
+    page = json.loads(data_block(render(sample_run.report(traces, [small]))))["page"]
+    about = dict(page["conclusion"])["step"].split(":")[0]
+    assert page["views"][page["begin"]]["label"] == about == "train"

@@ -39,7 +39,7 @@ def often(finding: Finding, *, one_in: float = 1.0, epochs: int = 4) -> str | No
         (2.25, 927, (0, 411), "2.25 a step"),
         (0.0995, 41, (0, 410), "every 10 steps (41 in 412)"),
         (0.5, 206, (1, 411), "every 2 steps (206 in 412)"),
-        (0.6, 247, (0, 411), "every 1.7 steps (247 in 412)"),
+        (0.6, 247, (0, 411), "247 times in 412 steps"),
         (0.0073, 3, (10, 400), "3 times in 412 steps"),
         (0.0097, 4, (102, 411), "once an epoch (4 in 412 steps)"),
         (0.0024, 1, (0, 0), "once, in step 0"),
@@ -245,7 +245,7 @@ def test_what_comes_together_in_few_steps_is_told_by_these() -> None:
     sampled = msgspec.structs.replace(together, run_per_step_low=0.0, run_per_step_high=2.0)
     assert often(sampled, one_in=8.0) == "about 360 times, in 2 of 51 counted steps"
     spread = msgspec.structs.replace(together, run_steps_with=206)
-    assert often(spread) == "every 1.1 steps (360 in 412)"
+    assert often(spread) == "360 times in 412 steps"
     drawn = rate(READ, 3.4, 1400, run_steps=(0, 0), run_steps_with=5, run_per_step_low=2.1, run_per_step_high=4.7)
     assert often(drawn, one_in=8.0) == "about 1,400 times, in 5 of 51 counted steps"
     seldom = rate(READ, 0.024, 10, run_steps=(5, 400), run_steps_with=10)

@@ -30,6 +30,12 @@ def test_processes_without_a_rank_are_told_apart_by_what_they_did() -> None:
     assert [process.traces for process in group_processes(traces)] == [(0, 1), (2,)]
 
 
+def test_the_traces_of_a_killed_process_are_one_though_each_was_written_at_another_moment() -> None:
+    runs = [run(pid=7, seconds=9.3, main=False, complete=False), run(pid=7, seconds=9.2, complete=False), run(pid=8)]
+    traces = [info(f"{number}.json", run=one) for number, one in enumerate(runs)]
+    assert [process.traces for process in group_processes(traces)] == [(1, 0), (2,)]
+
+
 def test_traces_whose_run_was_not_looked_at_belong_to_no_process() -> None:
     assert group_processes([sample.trace_info()]) == []
 

@@ -465,6 +465,16 @@ def test_weights_that_were_counted_while_they_moved_are_told_as_such() -> None:
     assert all(one.fix.startswith("The weights are moved once") for one in found)
 
 
+@pytest.mark.parametrize("steps", [0, 9])
+def test_weights_that_move_once_are_a_note_also_where_no_step_follows(steps: int) -> None:
+    builder = TraceBuilder().phase("start").phase("train", steps=steps)
+    stack = (line(7, "model.to(device)"), MODULE)
+    builder.counted(0, 84, *stack, name="Tensor.to", direction="HtoD", pageable=True).counted(0, 3, ITEM)
+    told = {one.rule: one.severity for one in findings(builder.run())}
+    assert told["CPY201"] == "note"
+    assert (told["SYN102"] == "note") is (steps > 0), "what else waits there is all that such a program does"
+
+
 def test_what_a_checkpoint_copies_is_not_to_be_copied_from_pinned_memory() -> None:
     frames = (line(9, "torch.save(state, path)"), ("<site-packages>/torch/serialization.py", 1004, "save", "_save()"))
     (found, *_) = only_counted(*frames, SERIALIZATION, STORAGE)

@@ -24,6 +24,13 @@ SERVING = tuple(
 )
 """Where Python runs what it is given, again and again, also on the main thread."""
 
+CALLBACKS = tuple(
+    os.path.join(*parts)
+    for parts in (("transformers", "trainer_callback.py"), ("pytorch", "trainer", "call.py"),
+                  ("pytorch_lightning", "trainer", "call.py"))
+)  # fmt: skip
+"""Where trainers call one callback after the other: that loop is not one of the program's steps."""
+
 
 class Kept:
     """What is known of a function."""
@@ -115,6 +122,13 @@ class Nests:
                 return frame
             frame = frame.f_back
         return None
+
+    def trainer_of(self, frame: FrameType | None) -> FrameType | None:
+        """The innermost frame of the program, and where that calls callbacks, the one of the trainer that has them."""
+        frame = self.innermost(frame)
+        while frame is not None and frame.f_code.co_filename.endswith(CALLBACKS):
+            frame = frame.f_back
+        return frame
 
     def loops_around(self, frame: FrameType | None) -> list[Loop]:
         """The loops around ``frame``, innermost first, that the user's code runs, or a library that it calls. From any

@@ -304,7 +304,7 @@ class PhaseTracker(StepSources):
         """The program called ``syncscope.step()``."""
         if self.by_time:
             return
-        phase = self._phase_of("user", frame)
+        phase = self._phase_of("user", self.nests.trainer_of(frame))
         if phase.source != "user":
             self._choose(phase, "user", None)
         self._boundary(phase, "user", None)

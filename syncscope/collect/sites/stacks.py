@@ -24,6 +24,9 @@ CONDITION = re.compile(r"(?:if|elif|while) (.*):$")
 HEADS = (b"if", b"elif", b"while")
 """How a statement begins whose expression is its condition."""
 
+USER, OUR = 1, 2
+"""Whose code it is."""
+
 UNREAD = ""
 """In place of an expression whose text was not asked for yet."""
 
@@ -65,7 +68,8 @@ class Stacks:
         """Numbers by the code and instruction of the innermost frame, where it tells enough, or of two."""
         self._taken: list[Sequence[Taken]] = []
         self._extended: dict[tuple[int, tuple[Taken, ...]], int] = {}
-        self._user: dict[int, tuple[CodeType, bool]] = {}
+        self._known: dict[int, tuple[CodeType, int]] = {}
+        """By the code's id, ``USER``, ``OUR`` or neither."""
         self._resolving = threading.RLock()
         self._expressions = Expressions()
         self._frames: list[RecordedFrame] = []
@@ -129,24 +133,29 @@ class Stacks:
         return number
 
     def _key(self, frame: FrameType, *, keep: bool) -> tuple[int, ...]:
-        """Code and instruction of each frame out to the user's line."""
+        """Code and instruction of each frame out to the user's line, without our own: they come and go, and a line that
+        waits inside of a library stays the same."""
         key: list[int] = []
         inner: FrameType | None = frame
-        known = self._user
+        known = self._known
         while inner is not None:
             code = inner.f_code
             ident = id(code)
-            key.append(ident)
-            key.append(inner.f_lasti)
             seen = known.get(ident)
             if seen is None:
-                seen = code, self.is_user(code.co_filename)
+                seen = code, self._whose(code.co_filename)
                 if keep:  # and with the code its id, which must not be used again
                     known[ident] = seen
-            if seen[1]:
-                break
+            if seen[1] != OUR:
+                key.append(ident)
+                key.append(inner.f_lasti)
+                if seen[1]:
+                    break
             inner = inner.f_back
         return tuple(key)
+
+    def _whose(self, file: str) -> int:
+        return OUR if file.startswith(OURS) else USER if self.is_user(file) else 0
 
     def resolve(self) -> tuple[tuple[RecordedFrame, ...], tuple[tuple[int, ...], ...]]:
         """All frames, and for each stack the numbers of its frames, outermost first. Without syncscope's own.

@@ -229,10 +229,11 @@ def has_steps(timeline: Timeline) -> bool:
 
 
 def _severity(line: CountedLine, timeline: Timeline, rule: RankRule) -> Severity:
-    """A note where nothing tells whether the line waits, and where it waits to warm up."""
+    """A note where nothing tells whether the line waits, and where it waits to warm up or to move weights once."""
     steps_follow = has_steps(timeline)
     warm_up = line.only_first_step or line.only_prepares or (line.phase.kind == "start" and steps_follow)
-    return "note" if warm_up or not line.certain else rule.severity
+    moved_once = line.phase.kind == "start" and moves_weights(line.place)
+    return "note" if warm_up or moved_once or not line.certain else rule.severity
 
 
 def _names(line: CountedLine, ops: tuple[str, ...]) -> Iterator[str]:

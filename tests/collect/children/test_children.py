@@ -243,8 +243,11 @@ def test_the_last_rank_of_a_launcher_writes_the_reports_of_all(folder: Path, tog
         return start(folder, [*launched, *PLACE.command(), "prints.py"], PLACE)
 
     ranks = [rank(0), rank(1)] if together else (rank(number) for number in range(2))
-    assert [finish(one, folder).status for one in ranks] == [0, 0]
+    done = [finish(one, folder) for one in ranks]
+    assert [one.status for one in done] == [0, 0]
+    assert sum("and this is what was recorded:" in one.stderr for one in done) == 1
     assert names(folder) == ["trace.rank0.json.gz", "trace.rank1.json.gz"]
+    assert not list((folder / "out").glob(".syncscope*"))
     report = Report.from_json((folder / "out" / "report.json").read_bytes())
     assert [trace.rank for trace in report.traces] == [0, 1]
 

@@ -156,6 +156,12 @@ def test_a_folder_that_cannot_be_made_costs_only_the_recording(tmp_path: Path) -
     assert "could not be written (FileNotFoundError" in found.stderr or "could not be written (" in found.stderr
 
 
+def test_a_file_where_the_folder_should_be_is_an_error_before_the_program_runs(tmp_path: Path) -> None:
+    found = profiled(tmp_path / "ours", PLACE, "exits_with_a_number.py", options=("-o", "prints.py"))
+    assert (found.status, found.stdout) == (2, "")
+    assert "prints.py is a file: name a folder." in found.stderr
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
 @pytest.mark.parametrize("moment", range(20))
 def test_a_signal_at_any_moment_ends_it_and_what_is_written_is_whole(

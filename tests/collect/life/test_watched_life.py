@@ -103,12 +103,15 @@ def test_a_line_that_the_baseline_does_not_know_is_said_at_once_and_once(tmp_pat
         "syncscope: new wait: waits.py:16 loss.tolist() in train (train)"
     ]
     assert found.stderr.index("new wait") < found.stderr.index("the program is over")
+    assert found.stderr.endswith("syncscope: 1 line waits that baseline.json does not know: waits.py:16\n")
 
 
 def test_fail_ends_the_program_between_two_steps_with_status_1(tmp_path: Path) -> None:
     found = watched(tmp_path / "ours", "waits.py", "600", "0.05", options=("--baseline", "none.json", "--fail"))
     assert found.status == 1
     assert "the end" not in found.stdout and "Traceback" not in found.stderr
+    said = "syncscope: 2 lines wait that none.json does not know: waits.py:16, waits.py:18; --fail ended the program\n"
+    assert found.stderr.endswith(said)
     run = recorded(tmp_path / "ours").run
     assert run is not None and run.complete and 0 < run.phases[1].steps < 599
 
@@ -126,7 +129,21 @@ def test_fail_with_a_baseline_that_knows_every_line_leaves_the_status(tmp_path: 
     }
     (folder / "baseline.json").write_text(json.dumps({"format": 1, "findings": entries}))
     options = ("--baseline", "baseline.json", "--fail")
-    assert finish(begun(folder, "waits.py", "20", "0", options=options), folder).status == 0
+    found = finish(begun(folder, "waits.py", "20", "0", options=options), folder)
+    assert found.status == 0
+    assert found.stderr.endswith("syncscope: no line waits that baseline.json does not know\n")
+
+
+def test_a_folder_where_the_report_should_be_is_an_error_before_the_program_runs(tmp_path: Path) -> None:
+    found = watched(tmp_path / "ours", "waits.py", "20", "0", options=("-o", "package"))
+    assert (found.status, found.stdout) == (2, "")
+    assert "package is a folder: name a file, package/report.json." in found.stderr
+
+
+def test_a_baseline_that_is_not_there_is_an_error_before_the_program_runs(tmp_path: Path) -> None:
+    found = watched(tmp_path / "ours", "waits.py", "20", "0", options=("--baseline", "missing.json"))
+    assert (found.status, found.stdout) == (2, "")
+    assert found.stderr.startswith("error: missing.json: there is no such baseline; ")
 
 
 def test_a_signal_asks_for_a_report_in_between(tmp_path: Path) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from syncscope.collect.paths import Paths
+from syncscope.collect.paths import OURS, Paths
 from syncscope.collect.sites.stacks import Expressions, Position, Stacks
 from syncscope.schema.recording import RecordedFrame
 
@@ -125,6 +127,15 @@ def test_equal_stacks_are_one() -> None:
     for _ in range(3):
         probe.item()
     assert len(set(probe.taken)) == 1
+
+
+def test_a_stack_is_the_same_whether_a_frame_of_ours_is_in_it() -> None:
+    names: dict[str, Any] = {"take": lambda: stacks.take(sys._getframe(1))}
+    exec(compile("def waits(): return take()", json.__file__, "exec"), names)
+    exec(compile("def passed(): return waits()", f"{OURS}wrapper.py", "exec"), names)
+    stacks = Stacks(PATHS)
+    taken = [call() for call in (names["passed"], names["waits"], names["passed"])]
+    assert len(set(taken)) == 1
 
 
 def test_columns_count_characters_though_python_counts_bytes() -> None:

@@ -3,8 +3,8 @@
 async function start() {
   const data = JSON.parse(byId("data").textContent);
   const { views } = data.page;
-  // The trace with the most to gain comes first, and the findings of all.
-  const usual = data.report.findings.find((finding) => finding.status === "unexpected")?.trace ?? 0;
+  // The trace that the first lines are about, and the findings of all.
+  const usual = data.page.begin;
   let current = usual;
 
   const timeline = new Timeline(data, {
