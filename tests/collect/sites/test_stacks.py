@@ -130,10 +130,10 @@ def test_equal_stacks_are_one() -> None:
 
 
 def test_a_stack_is_the_same_whether_a_frame_of_ours_is_in_it() -> None:
+    stacks = Stacks(PATHS)
     names: dict[str, Any] = {"take": lambda: stacks.take(sys._getframe(1))}
     exec(compile("def waits(): return take()", json.__file__, "exec"), names)
     exec(compile("def passed(): return waits()", f"{OURS}wrapper.py", "exec"), names)
-    stacks = Stacks(PATHS)
     taken = [call() for call in (names["passed"], names["waits"], names["passed"])]
     assert len(set(taken)) == 1
 
