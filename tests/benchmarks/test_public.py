@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from benchmarks.public import data, listing, proof, running
+from benchmarks.public import by_phase, data, listing, proof, running
 from benchmarks.public.comparing import Judged, compare, same_file
 from benchmarks.public.rows import is_close, row
 from benchmarks.public.running import Done, Mode, Place
@@ -370,3 +370,15 @@ def test_data_take_the_place_of_what_the_clone_has(tmp_path: Path) -> None:
     running.connect(clone / "new" / "a", data / "a")
     found = {str(path.relative_to(clone)): path.read_text() for path in clone.rglob("*") if path.is_file()}
     assert found == {"here/a": "made", "here/b": "made", "here/c": "theirs", "b": "made", "new/a": "made"}
+
+
+def test_steps_are_held_against_labels_by_what_phases_are() -> None:
+    labels = {"a": {"phases": {"train_flow": 40, "vali": 6, "test on what has no truth": 2, "play": None}}}
+    phases = [{"kind": "train", "steps": 80}, {"kind": "evaluate", "steps": 12}, {"kind": "evaluate", "steps": 3}]
+    details = {"program": "a", "compared": {"phases": phases, "processes": 2}, "runs": {"profile": {"status": 0}}}
+    train, evaluate = by_phase.compare(labels, [details])
+    assert (train.kind, train.equal) == ("train", True)
+    assert (evaluate.kind, evaluate.labelled, evaluate.told, evaluate.equal) == ("evaluate", 8, 15, False)
+    ended = {**details, "runs": {"profile": {"status": "timeout"}}}
+    assert not list(by_phase.compare(labels, [ended, {**details, "program": "b"}]))
+    assert by_phase.labelled_steps({"test": None, "val": 4}) == {}
