@@ -20,6 +20,7 @@ from syncscope.collect.count.account import Account, Prices
 from syncscope.collect.count.bins import Bins
 from syncscope.collect.count.books import Books
 from syncscope.collect.count.choice import Choice
+from syncscope.collect.count.first_turn import move_first_turn
 from syncscope.collect.count.lasting import Lasting
 from syncscope.collect.count.operators import in_operator
 from syncscope.collect.count.phase import Nowhere, Phase, Tracker
@@ -69,9 +70,8 @@ class Counter(Books):
         self._paused = False
         self._window_events = WindowEvents(self.tally, threads)
         self._watched: PhaseTally | None = None
-        """The phase of which the end of the loop was last to be heard."""
         self._ending = False
-        """That end is being told."""
+        """The phase of which the end of the loop was last to be heard, and whether that is being told."""
         self._lasting = Lasting(clock)
 
     @property
@@ -144,6 +144,8 @@ class Counter(Books):
         self._settle()
         left = self.tally.phases.get(before.number)
         if left is not None and left.stepless:
+            if before.kind == "start":
+                move_first_turn(left, self.tally.of(after), self._stacks, self._tracker)
             left.end_visit()
         elif left is not None:
             if after.kind in SELDOM_INSIDE and not self._suspended:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Protocol
 
 from syncscope.schema.counting import CountedSource, PhaseKind
@@ -45,6 +45,9 @@ class Tracker(Protocol):
     def at(self, frame: FrameType) -> Phase:
         """The phase of something that happens now in ``frame``."""
 
+    def is_in_loop(self, number: int, code: CodeType, lasti: int) -> bool:
+        """Whether an instruction is inside of a loop of the phase with this number."""
+
     def tell_next(self) -> None:
         """Let the next step not pass unheard. From any thread."""
 
@@ -75,6 +78,9 @@ class Nowhere:
 
     def at(self, frame: FrameType) -> Phase:
         return self
+
+    def is_in_loop(self, number: int, code: CodeType, lasti: int) -> bool:
+        return False
 
     def tell_next(self) -> None:
         pass

@@ -130,6 +130,10 @@ class Place:
             self.alone += now * (self.weight == ITSELF)
         self.step, self.now, self.weight, self.last_cut = step, 1, weight, 0
 
+    def begin_in(self, step: int) -> None:
+        """What was counted so far turns out to be part of ``step``, the first one."""
+        self.first_step, self.step, self.weight = step, step, 1.0
+
     def end_step(self) -> None:
         """The step is over, though it is not told yet. What follows stands for itself."""
         self.begin_step(self.step, ITSELF)

@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 from syncscope.collect.paths import Paths
@@ -361,6 +361,11 @@ class PhaseTracker(StepSources):
         while frame is not None and id(frame) != phase.frame_id:
             frame = frame.f_back
         return self._loop_end.watch(frame, phase.loops, over, most_ns) if frame is not None else 0.0
+
+    def is_in_loop(self, number: int, code: CodeType, lasti: int) -> bool:
+        """Whether an instruction is inside of a loop of the phase with this number."""
+        mine = (loop for phase in self.phases if phase.number == number for loop in phase.loops)
+        return any(loop.code is code and loop.holds(lasti) for loop in mine)
 
     @property
     def thread(self) -> int:

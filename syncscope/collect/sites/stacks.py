@@ -112,6 +112,12 @@ class Stacks:
             number = self._extended[key] = len(self._taken) - 1
         return number
 
+    def instructions(self, stack: int) -> Iterator[tuple[CodeType, int]]:
+        """Code and instruction of each frame that Python runs, from the innermost out."""
+        for one in self._taken[stack] if 0 <= stack < len(self._taken) else ():
+            if not isinstance(one, Line):
+                yield one
+
     def own_frames(self, stack: int) -> Iterator[tuple[str, str]]:
         """The normalised file and the function of each frame, from the innermost out to the user's line, which is not
         among them. Equal stacks have them in common."""

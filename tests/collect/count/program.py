@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType, SimpleNamespace
+from types import CodeType, FrameType, SimpleNamespace
 from typing import Any
 
 from syncscope.collect.count.account import Prices
@@ -49,12 +49,17 @@ class Tracker:
         self.tells_ends = True
         self.over: Callable[[FrameType], None] | None = None
         """Who hears of the end of a loop."""
+        self.looped: set[tuple[int, str]] = set()
+        """Numbers of phases, and names of functions that are in their loops as a whole."""
         self.left: Callable[[], object] = lambda: None
         """What happens where the loop of a training is over."""
 
     def at(self, frame: FrameType) -> Phase:
         self.hear()
         return self.current
+
+    def is_in_loop(self, number: int, code: CodeType, lasti: int) -> bool:
+        return (number, code.co_name) in self.looped
 
     def tell_next(self) -> None:
         self.told = True

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 import pytest
@@ -48,6 +48,9 @@ class Loop:
 
     def at(self, frame: FrameType) -> Loop:
         return self
+
+    def is_in_loop(self, number: int, code: CodeType, lasti: int) -> bool:
+        return False
 
     def tell_next(self) -> None: ...
 
