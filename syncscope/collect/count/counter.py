@@ -29,13 +29,11 @@ from syncscope.collect.count.prices import measure, passing_call
 from syncscope.collect.count.sampling import Draw
 from syncscope.collect.count.switch import Switch
 from syncscope.collect.count.tally import Tally
+from syncscope.collect.count.visitors import INSIDE, SELDOM_INSIDE
 from syncscope.collect.count.window_events import WindowEvents
 from syncscope.collect.sites.stacks import Stacks
 from syncscope.collect.sites.threads import Threads
 from syncscope.schema.recording import SiteEvent
-
-SELDOM_INSIDE = ("evaluate", "generate", "rollout", "checkpoint")
-"""Phases in the midst of another one's step, after which the rest of that is counted."""
 
 
 class Counter(Books):
@@ -148,7 +146,7 @@ class Counter(Books):
                 move_first_turn(left, self.tally.of(after), self._stacks, self._tracker)
             left.end_visit()
         elif left is not None:
-            if after.kind in SELDOM_INSIDE and not self._suspended:
+            if after.kind in INSIDE and not self._suspended:
                 left.begin_visit(after.number)
             self._choice.leave(left, after.number, self._mark, self._paused, self._ending)
         self._tail = self._ending
@@ -159,9 +157,9 @@ class Counter(Books):
         rest = False
         if self._state.stepless:
             self._state.begin_block()  # each time that the program enters it is one
-        elif before.kind in SELDOM_INSIDE and not self._suspended:
+        elif before.kind in INSIDE and not self._suspended:
             self._state.visitors.heard_end = self._account.on
-            rest = self._count_rest(self._state)
+            rest = before.kind in SELDOM_INSIDE and self._count_rest(self._state)
         if not self._suspended:
             self._apply(self._state, begins=rest)
 

@@ -9,6 +9,13 @@ BEFORE, AFTER, LATE, PARTS = 0, 1, 2, 3
 moment when the other one is over, or only from later on."""
 
 
+SELDOM_INSIDE = ("evaluate", "generate", "rollout", "checkpoint")
+"""Phases in the midst of another one's step, after which the rest of that is counted, ..."""
+
+INSIDE = (*SELDOM_INSIDE, "epoch end")
+"""... and those by which what comes right before them or after them is told."""
+
+
 class Visitors:
     """What comes before another phase and after it waits in this step, and in no other one but those of further visits.
     Where it begins in nearly every step, these are alike."""

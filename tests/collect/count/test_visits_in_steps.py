@@ -179,3 +179,37 @@ def test_what_is_done_with_the_results_of_a_phase_is_told_as_often_as_that_was()
         each = [estimate(lines[place]) if place in lines else 0.0 for lines in told]
         assert sum(each) / len(each) == pytest.approx(true, rel=0.12), (place, each)
         assert sum(abs(one - true) <= 0.25 * true for one in each) >= 10, (place, each)
+
+
+def ends() -> None:
+    wait()
+
+
+def epochs(seed: int) -> dict[str, CountedWait]:
+    """What is told of forty epochs of thirty steps, of which one in several is counted. What comes behind the last one
+    of an epoch waits before anything tells that it is over."""
+    with running(random.Random(seed).random, replace(PRICES, warning=20_000.0)) as run:
+        train, end = Phase(1), Phase(2, "epoch end")
+        for _ in range(40):
+            run.enter(train)
+            for _ in range(30):
+                for _ in range(12):
+                    learns()
+                    run.now += 20_000 * run.counting
+                run.step(6 * MS)
+            run.now += MS
+            ends()
+            run.enter(end)
+            run.now += 5 * MS
+        run.counter.close()
+        frames, stacks = run.stacks.resolve()
+        names = [frames[stack[-2]].function for stack in stacks]
+        assert run.counter.one_in(train) > 2
+        return {names[each.stack]: each for each in run.counter.waits() if each.phase == 1}
+
+
+def test_what_comes_before_the_end_of_an_epoch_is_told_as_often_as_epochs_ended() -> None:
+    told = [epochs(seed) for seed in range(12)]
+    for place, true in (("ends", 40), ("learns", 12 * 1200)):
+        each = [estimate(lines[place]) if place in lines else 0.0 for lines in told]
+        assert all(one == pytest.approx(true, rel=0.1) for one in each), (place, each)
