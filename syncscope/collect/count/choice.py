@@ -100,18 +100,21 @@ class Choice:
         every step takes of it what it lacks: another phase may have spent all else."""
         return state.rare or (state.sampling.one_in == 1 and self._spending.may_be_rare(state))
 
-    def leave(self, state: PhaseTally, follower: int, now_ns: int, paused: bool, listened: bool = False) -> None:
+    def leave(
+        self, state: PhaseTally, follower: int, now_ns: int, paused: bool, listened: bool = False,
+        by_visits: bool = False,
+    ) -> None:  # fmt: skip
         """The program leaves the phase of ``state`` for the one with the number ``follower``. Choose whether the last
         step before it does so again is counted by itself. ``paused``: counting has stopped, also for phases of which
-        all steps are counted. ``listened``: only the end of its loop told so."""
+        all steps are counted. ``listened``: only the end of its loop told so. ``by_visits``: what waits before the
+        other phase is told by how often that began."""
         brief = not listened and state.phase.steps - state.entered_at < LONG
         state.listen_after = LONG if brief else LISTEN_AFTER
 
         def affords(steps: int, round_ns: int) -> bool:
             return _leaves_out(state, paused) and self._spending.affords(state, steps, round_ns)
 
-        # What waits in the midst of a step, before another phase or after it, is told by how often there were such.
-        state.stays.leave(state.phase.steps, follower, now_ns, affords, in_some=not state.told_at_begin)
+        state.stays.leave(state.phase.steps, follower, now_ns, affords, in_some=by_visits and not state.told_at_begin)
 
     def counts_first(self, state: PhaseTally, now_ns: int, paused: bool) -> bool:
         """A stay in the phase of ``state`` begins with the step that begins now. Returns whether that is to be counted

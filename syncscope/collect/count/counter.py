@@ -148,7 +148,8 @@ class Counter(Books):
         elif left is not None:
             if after.kind in INSIDE and not self._suspended:
                 left.begin_visit(after.number)
-            self._choice.leave(left, after.number, self._mark, self._paused, self._ending)
+            inside = after.kind in INSIDE
+            self._choice.leave(left, after.number, self._mark, self._paused, self._ending, by_visits=inside)
         self._tail = self._ending
         self._state = self.tally.of(after)
         self._state.enter()
