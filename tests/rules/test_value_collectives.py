@@ -63,3 +63,9 @@ def test_what_a_program_gathers_to_log_it_is_no_weight_to_fetch_ahead() -> None:
 
 def test_the_forward_that_accelerate_casts_the_outputs_of_is_no_gather_of_its_own() -> None:
     assert "only logged" not in program(forward(CASTS, UNIT), forward(CASTS, UNIT))[1]
+
+
+def test_gradients_are_not_fetched_ahead() -> None:
+    said = program(("backward", REDUCE_SCATTER, (ENGINE,)), ("backward", ALL_GATHER, (ENGINE,)))
+    assert said[1].startswith("Start each with async_op=True as soon as its gradients are there")
+    assert said[2].startswith("Fetch ahead")

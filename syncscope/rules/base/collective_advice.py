@@ -9,7 +9,7 @@ from syncscope.advice import Advice, Section
 from syncscope.patterns import compile_later
 from syncscope.rules.base.groups import Group
 from syncscope.rules.base.program import only_infers
-from syncscope.rules.base.sharded_advice import FOR_SHARDED, name_sharding, names_in_forward
+from syncscope.rules.base.sharded_advice import FOR_SHARDED, FOR_SHARDS, name_sharding, names_in_forward
 from syncscope.rules.base.value_collectives import FOR_VALUES, GRADIENT_NORM, name_values
 from syncscope.timeline.collectives import PEERS
 from syncscope.timeline.late_peers import mostly_wait
@@ -240,17 +240,7 @@ FOR_COLLECTIVES: Section = (
         dist.all_reduce(flat)
         """,
     ),
-    Advice(
-        "allgather|reduce_scatter|sharded",
-        "Fetch ahead: start the next layer's with async_op=True while this one computes. FSDP can do it "
-        "(forward_prefetch, backward_prefetch, set_modules_to_forward_prefetch).",
-        before="dist.all_gather_into_tensor(weight, own)\ny = layer(x, weight)",
-        after="""
-        coming = dist.all_gather_into_tensor(following, own, async_op=True)
-        y = layer(x, weight)         # meanwhile
-        coming.wait()
-        """,
-    ),
+    *FOR_SHARDS,
     Advice(
         f"backward {LARGE}",
         "Send less: half the bytes with a hook that reduces in bfloat16 (model.register_comm_hook(None, "

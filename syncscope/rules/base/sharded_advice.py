@@ -1,4 +1,4 @@
-"""What to do about collectives of FSDP that nothing hides.
+"""What to do about collectives of FSDP, and of what else shares out parameters, that nothing hides.
 
 FSDP fetches one unit ahead by itself: in the forward because its fetches have a stream of their own, in the backward by
 the order of the forward. To fetch ahead explicitly only makes up for a host that is late with the next fetch. What is
@@ -116,6 +116,37 @@ FOR_SHARDED: Section = (
     ),
 )
 """By what ``name_sharding`` says of them."""
+
+
+FOR_SHARDS: Section = (
+    Advice(
+        "reduce_scatter",
+        "Start each with async_op=True as soon as its gradients are there, so that backward computes the next beside "
+        "it, and wait just before the optimizer reads the result; less is sent in bfloat16. The last one has nothing "
+        "left to hide behind, so make it a small one.",
+        before="""
+        loss.backward()
+        for part, grads in buckets:
+            dist.reduce_scatter_tensor(part, grads)
+        """,
+        after="""
+        # in a hook (register_post_accumulate_grad_hook), when the last gradient of a bucket is there
+        works.append(dist.reduce_scatter_tensor(part, grads, async_op=True))
+        """,
+    ),
+    Advice(
+        "allgather|sharded",
+        "Fetch ahead: start the next layer's with async_op=True while this one computes. FSDP can do it "
+        "(forward_prefetch, backward_prefetch, set_modules_to_forward_prefetch).",
+        before="dist.all_gather_into_tensor(weight, own)\ny = layer(x, weight)",
+        after="""
+        coming = dist.all_gather_into_tensor(following, own, async_op=True)
+        y = layer(x, weight)         # meanwhile
+        coming.wait()
+        """,
+    ),
+)
+"""For shares of parameters and gradients that nothing shows to be FSDP's."""
 
 
 def name_sharding(group: Group, around: set[str]) -> Iterator[str]:
