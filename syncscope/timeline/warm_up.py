@@ -10,7 +10,7 @@ import numpy as np
 
 from syncscope.patterns import compile_later
 from syncscope.timeline.calls import COMMANDS
-from syncscope.timeline.compiled_regions import REGION
+from syncscope.timeline.compiled_regions import GRAPH, REGION
 from syncscope.timeline.compiling import CompiledSpan
 from syncscope.timeline.ddp_timing import find_timings
 from syncscope.timeline.first_launches import (
@@ -202,7 +202,7 @@ def _waits_for_recorded_graphs(calls: Calls, ops: Ops) -> _Found:
     waits = np.flatnonzero(calls.do(["device-sync"]))
     op = ops.nesting.innermost(calls.tid[waits], calls.ts[waits], calls.end[waits])
     for wait, row in zip(waits.tolist(), op.tolist(), strict=True):
-        if row in around and REGION.match(ops.name[row]):
+        if row in around and (REGION.match(ops.name[row]) or GRAPH.match(ops.name[row])):
             yield int(calls.ts[wait]), int(calls.end[wait]), int(calls.tid[wait]), CAPTURE
 
 

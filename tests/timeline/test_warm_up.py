@@ -53,11 +53,12 @@ def test_graphs_that_are_recorded_again_begin_where_the_host_is_done_with_its_ow
     assert [one for one in stretches(builder) if one[2] - one[1] > MS] == spans
 
 
+@pytest.mark.parametrize("op", ["Torch-Compiled Region", "CompiledFunction"])
 @pytest.mark.parametrize(("captures", "severity"), [(True, "note"), (False, "error")])
-def test_waits_in_each_call_that_records_a_graph_are_notes(captures: bool, severity: str) -> None:
+def test_waits_in_each_call_that_records_a_graph_are_notes(op: str, captures: bool, severity: str) -> None:
     builder = TraceBuilder()
     for at in range(0, 5000, 1000):
-        builder.op("Torch-Compiled Region", at, 900).launch("a", call=(at + 50, 5), runs=(at + 60, 300))
+        builder.op(op, at, 900).launch("a", call=(at + 50, 5), runs=(at + 60, 300))
         builder.device_sync(at + 70, 295).launch("b", call=(at + 380, 5), runs=(at + 387, 5))
         if captures:
             capturing(builder, at + 400).call("cudaGraphLaunch", at + 600, 5)

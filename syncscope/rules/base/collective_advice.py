@@ -9,7 +9,8 @@ from syncscope.advice import Advice, Section
 from syncscope.patterns import compile_later
 from syncscope.rules.base.groups import Group
 from syncscope.rules.base.program import only_infers
-from syncscope.rules.base.sharded_advice import FOR_SHARDED, name_sharding
+from syncscope.rules.base.sharded_advice import FOR_SHARDED, FOR_SHARDS, name_sharding, names_in_forward
+from syncscope.rules.base.value_collectives import FOR_VALUES, GRADIENT_NORM, name_values
 from syncscope.timeline.collectives import PEERS
 from syncscope.timeline.late_peers import mostly_wait
 from syncscope.trace.names import is_direct_collective
@@ -80,7 +81,7 @@ COMPARED = Advice(
 )
 """What to do about collectives that mostly wait for another rank, where the traces of the others are given too."""
 
-CHEAPER = {"optimizer", "tensor-parallel", f"backward {LARGE}"}
+CHEAPER = {"optimizer", "tensor-parallel", f"backward {LARGE}", GRADIENT_NORM}
 """What begins the names of advice by which collectives become cheaper, by a part that nothing tells: what they are part
 of needs them before it goes on, or they cannot be split, so they cannot be hidden."""
 
@@ -97,6 +98,7 @@ FOR_COLLECTIVES: Section = (
         "its own.",
     ),
     ALONE_WITH_PEER,
+    *FOR_VALUES,
     Advice(
         "optimizer allgather|reduce_scatter|sharded|broadcast",
         "The optimizer shares out its work and collects the results: collect them in fewer, larger pieces, and "
@@ -238,17 +240,7 @@ FOR_COLLECTIVES: Section = (
         dist.all_reduce(flat)
         """,
     ),
-    Advice(
-        "allgather|reduce_scatter|sharded",
-        "Fetch ahead: start the next layer's with async_op=True while this one computes. FSDP can do it "
-        "(forward_prefetch, backward_prefetch, set_modules_to_forward_prefetch).",
-        before="dist.all_gather_into_tensor(weight, own)\ny = layer(x, weight)",
-        after="""
-        coming = dist.all_gather_into_tensor(following, own, async_op=True)
-        y = layer(x, weight)         # meanwhile
-        coming.wait()
-        """,
-    ),
+    *FOR_SHARDS,
     Advice(
         f"backward {LARGE}",
         "Send less: half the bytes with a hook that reduces in bfloat16 (model.register_comm_hook(None, "
@@ -320,6 +312,8 @@ def _contexts(group: Group) -> list[str]:
     sums shares out its activations, and gathers them again, and one that sums by functional collectives, inside its
     model, does so with activations.
     """
+    if values := list(name_values(group)):
+        return values
     around = _names_around(group)
     found = [name for name, pattern in CONTEXTS.items() if any(re.search(pattern, one) for one in around)]
     if any("deep_ep::" in kernel for kernel in _kernels(group)):
@@ -340,8 +334,10 @@ def _contexts(group: Group) -> list[str]:
 
 
 def _names_around(group: Group) -> set[str]:
-    """The annotations and ops around a group's collectives, and the files of its stack."""
-    return _marks(group) | {op for ops in group.rows.ops for op in ops} | {frame.file for frame in group.place.chain}
+    """The annotations and ops around a group's collectives, the files of its stack, and those of what backward
+    repeats."""
+    own = _marks(group) | {op for ops in group.rows.ops for op in ops} | {frame.file for frame in group.place.chain}
+    return own | (names_in_forward(group) if set(group.rows.call) <= SHARDED else set())
 
 
 def _marks(group: Group) -> set[str]:

@@ -1,4 +1,4 @@
-"""What to do about collectives of FSDP that nothing hides.
+"""What to do about collectives of FSDP, and of what else shares out parameters, that nothing hides.
 
 FSDP fetches one unit ahead by itself: in the forward because its fetches have a stream of their own, in the backward by
 the order of the forward. To fetch ahead explicitly only makes up for a host that is late with the next fetch. What is
@@ -14,6 +14,7 @@ import numpy as np
 from syncscope.advice import Advice, Section
 from syncscope.patterns import compile_later
 from syncscope.rules.base.groups import Group
+from syncscope.rules.base.occurrences import places_of
 
 FSDP2, ONE_UNIT, HOST_LATE = "fsdp2", "one-unit", "host-late"
 """Names for FSDP by ``fully_shard``, for a model that is one unit, and for collectives that the host starts when the
@@ -24,6 +25,9 @@ MARKS, GATHERS = ("FSDP::", "FullyShardedDataParallel."), "FSDP::all_gather"
 
 FULLY_SHARD = compile_later(r"fully_shard(?!ed)")
 """In paths of the second version. The first one's is ``fully_sharded_data_parallel.py``."""
+
+BACKWARD, UNITS, LAYERS = "backward", "torch/distributed/fsdp/", "torch/distributed/tensor/"
+"""The entry of what C++ backward starts, and where PyTorch keeps what shares out parameters, and layers."""
 
 AT_ONCE_NS = 50_000
 """A collective that begins so soon after its launch waited for the host: for the copy of its input, and for nothing
@@ -114,6 +118,37 @@ FOR_SHARDED: Section = (
 """By what ``name_sharding`` says of them."""
 
 
+FOR_SHARDS: Section = (
+    Advice(
+        "reduce_scatter",
+        "Start each with async_op=True as soon as its gradients are there, so that backward computes the next beside "
+        "it, and wait just before the optimizer reads the result; less is sent in bfloat16. The last one has nothing "
+        "left to hide behind, so make it a small one.",
+        before="""
+        loss.backward()
+        for part, grads in buckets:
+            dist.reduce_scatter_tensor(part, grads)
+        """,
+        after="""
+        # in a hook (register_post_accumulate_grad_hook), when the last gradient of a bucket is there
+        works.append(dist.reduce_scatter_tensor(part, grads, async_op=True))
+        """,
+    ),
+    Advice(
+        "allgather|sharded",
+        "Fetch ahead: start the next layer's with async_op=True while this one computes. FSDP can do it "
+        "(forward_prefetch, backward_prefetch, set_modules_to_forward_prefetch).",
+        before="dist.all_gather_into_tensor(weight, own)\ny = layer(x, weight)",
+        after="""
+        coming = dist.all_gather_into_tensor(following, own, async_op=True)
+        y = layer(x, weight)         # meanwhile
+        coming.wait()
+        """,
+    ),
+)
+"""For shares of parameters and gradients that nothing shows to be FSDP's."""
+
+
 def name_sharding(group: Group, around: set[str]) -> Iterator[str]:
     """Which FSDP the collectives are part of, by the names ``around`` them, and what leaves them without compute."""
     if any(name.startswith(MARKS[0]) or FULLY_SHARD.search(name) for name in around):
@@ -122,6 +157,20 @@ def name_sharding(group: Group, around: set[str]) -> Iterator[str]:
         yield ONE_UNIT
     if _is_host_late(group):
         yield HOST_LATE
+
+
+def names_in_forward(group: Group) -> set[str]:
+    """The files that tell what the collectives of the forward are part of, for a group that C++ backward starts: its
+    stack ends there, and what the forward gathers is what backward gathers and scatters again. Nothing where the
+    forward gathers both parameters and activations."""
+    if group.place.entry != BACKWARD or any(op.startswith("autograd::engine") for ops in group.rows.ops for op in ops):
+        return set()
+    collectives = group.timeline.collectives
+    sharded = np.isin(collectives.name, ("allgather", "reduce_scatter"))
+    others = places_of(group.timeline, np.unique(collectives.place[sharded]))
+    files = {frame.file for place in others if place.entry != BACKWARD for frame in place.chain}
+    units, layers = {file for file in files if UNITS in file}, {file for file in files if LAYERS in file}
+    return set() if units and layers else units | layers
 
 
 def _is_one_unit(group: Group) -> bool:
