@@ -29,7 +29,7 @@ def program(*parts: tuple[str, str, Frames]) -> dict[int, str]:
         builder.entry(entry, at, at + 10, line(number + 1, f"part{number}()"), *frames)
         builder.launch(kernel, call=(at + 2, 3), runs=(310 + 100 * number, 60), stream=13)
         builder.launch("gemm", call=(at + 12, 1), runs=(375 + 100 * number, 20))
-    return {one.site.line: one.fix for one in findings(builder, "OVL302") if one.site}
+    return {one.site.line or 0: one.fix for one in findings(builder, "OVL302") if one.site}
 
 
 def forward(*frames: tuple[str, int, str, str]) -> tuple[str, str, Frames]:
