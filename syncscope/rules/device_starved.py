@@ -11,7 +11,7 @@ from syncscope.rules.base.idle_causes import find_idle_causes
 from syncscope.rules.base.idle_circumstances import BEFORE_COPIES, name_circumstances, name_host_work
 from syncscope.rules.base.idle_places import find_idle_place
 from syncscope.rules.base.late_begins import LATE, is_mostly_late, tell_late
-from syncscope.rules.base.pauses import tell_of_pauses
+from syncscope.rules.base.pauses import tell_of_one_pause, tell_of_pauses
 from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.recorded_graphs import count_recordings
 from syncscope.rules.base.rule import Hit, Inspection, RankRule, Rule
@@ -210,7 +210,9 @@ class DeviceStarved(RankRule):
             found,
             work_ends_at=ended.lines if ended else (),
             sums_up=sums_up,
-            fix=_with_lines(entry.sentence, timeline, first) + self._fix_beside(timeline, besides),
+            fix=_with_lines(entry.sentence, timeline, first)
+            + self._fix_beside(timeline, besides)
+            + tell_of_one_pause(timeline, idle_ms, ONCE),
             asks_for_more=entry.asks_for_more,
             message=found.message + said,
         )

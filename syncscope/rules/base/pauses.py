@@ -1,4 +1,4 @@
-"""What is said besides warm-up of a host that pauses, or works at length: that is no part of a first pass."""
+"""What is said of a host that pauses, or works at length: besides warm-up, and where one step of several does so."""
 
 from __future__ import annotations
 
@@ -7,6 +7,20 @@ from syncscope.schema.numbers import milliseconds
 from syncscope.timeline import Timeline
 from syncscope.timeline.bubbles import SLOW_PACE
 from syncscope.timeline.intervals import Union
+
+SEVERAL, ONE_PAUSE = 3, 0.5
+"""Of so many steps a pause that is this share of all their idle time is no part of each of them."""
+
+
+def tell_of_one_pause(timeline: Timeline, idle_ms: float, once: str) -> str:
+    """The end of a fix for a device that is idle for ``idle_ms`` a step without the cause ``once``, mostly in one pause
+    of one step; else nothing."""
+    bubbles, steps = timeline.bubbles, len(timeline.steps)
+    longest_ms = float((bubbles.dur - bubbles.due_to(once)).max()) * 1e-6 if len(bubbles) else 0.0
+    if steps < SEVERAL or longest_ms < ONE_PAUSE * idle_ms * steps:
+        return ""
+    of_all = f"{milliseconds(longest_ms)} of the {milliseconds(idle_ms * steps)} in {steps} steps"
+    return f" One pause takes {of_all}, though: record others to see whether it comes again."
 
 
 def tell_of_pauses(timeline: Timeline, once: str, least_share: float) -> str:
