@@ -123,13 +123,7 @@ def watch(
     from syncscope.collect.children.announce import announced
     from syncscope.collect.children.presence import still_recorded
 
-    if output is not None and output.is_dir():
-        raise typer.BadParameter(f"{output} is a folder: name a file, {output / 'report.json'}.", param_hint="--output")
-    if fail and baseline is None:
-        raise typer.BadParameter("needs --baseline.", param_hint="--fail")
-    if baseline is not None and not baseline.exists():
-        writes = f"syncscope check RECORDING --baseline {baseline} --write-baseline writes it"
-        raise CommandError(f"{baseline}: there is no such baseline; {writes}", USAGE)
+    _refuse_files(output, baseline, fail)
     name = module or arguments.pop(0)
     load = loader(name, arguments, is_module=module is not None)
     report = (output or Path(f"syncscope-{stem_of(name, module)}-watch") / "report.json").absolute()
@@ -204,6 +198,17 @@ def _write(write_report: Any, watcher: Watcher, path: Path) -> Any:
     except Exception as error:  # the program must not fail because of its report
         say(f"error: the report could not be written ({type(error).__name__}: {error})")
         return None
+
+
+def _refuse_files(output: Path | None, baseline: Path | None, fail: bool) -> None:
+    """Raise an error of usage for a report or a baseline that cannot be, before the program runs."""
+    if output is not None and output.is_dir():
+        raise typer.BadParameter(f"{output} is a folder: name a file, {output / 'report.json'}.", param_hint="--output")
+    if fail and baseline is None:
+        raise typer.BadParameter("needs --baseline.", param_hint="--fail")
+    if baseline is not None and not baseline.exists():
+        writes = f"syncscope check RECORDING --baseline {baseline} --write-baseline writes it"
+        raise CommandError(f"{baseline}: there is no such baseline; {writes}", USAGE)
 
 
 def _conclude(

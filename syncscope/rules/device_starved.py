@@ -210,12 +210,13 @@ class DeviceStarved(RankRule):
             found,
             work_ends_at=ended.lines if ended else (),
             sums_up=sums_up,
-            fix=_with_lines(entry.sentence, timeline, first)
-            + self._fix_beside(timeline, besides)
-            + tell_of_one_pause(timeline, idle_ms, ONCE),
+            fix=_with_lines(entry.sentence, timeline, first) + self._add_to_fix(timeline, besides, idle_ms),
             asks_for_more=entry.asks_for_more,
             message=found.message + said,
         )
+
+    def _add_to_fix(self, timeline: Timeline, besides: IdleCause | None, idle_ms: float) -> str:
+        return self._fix_beside(timeline, besides) + tell_of_one_pause(timeline, idle_ms, ONCE)
 
     def _fix_beside(self, timeline: Timeline, cause: IdleCause | None) -> str:
         """What a fix that only asks for another recording says of a cause that the host could leave out."""

@@ -96,26 +96,19 @@ def test_what_was_kept_is_shown_without_what_judges(tmp_path: Path, monkeypatch:
     assert "rich.console" not in imported_by("analyze", str(file), "--cache", "--format", "json")
 
 
+def trace_with_a_wait(folder: Path) -> Path:
+    step = TraceBuilder().step(0, 100).launch("gemm", call=(1, 2), runs=(5, 9))
+    return step.device_sync(90, 5).write(folder / "trace.json")
+
+
 def test_a_verdict_imports_no_frames(tmp_path: Path) -> None:
-    file = (
-        TraceBuilder()
-        .step(0, 100)
-        .launch("gemm", call=(1, 2), runs=(5, 9))
-        .device_sync(90, 5)
-        .write(tmp_path / "trace.json")
-    )
+    file = trace_with_a_wait(tmp_path)
     assert imported_by("check", str(file)).isdisjoint({"pandas", "pyarrow", "plotly", "torch", "pygments"})
 
 
 @pytest.mark.parametrize("command", [("check",), ("diff",)])
 def test_a_saved_report_is_read_without_what_judges_traces(tmp_path: Path, command: tuple[str, ...]) -> None:
-    file = (
-        TraceBuilder()
-        .step(0, 100)
-        .launch("gemm", call=(1, 2), runs=(5, 9))
-        .device_sync(90, 5)
-        .write(tmp_path / "trace.json")
-    )
+    file = trace_with_a_wait(tmp_path)
     report = str(tmp_path / "report.json")
     assert "numpy" in imported_by("analyze", str(file), "-o", report)
     names = imported_by(*command, *([report] * (2 if command == ("diff",) else 1)))

@@ -146,9 +146,9 @@ class Counter(Books):
                 move_first_turn(left, self.tally.of(after), self._stacks, self._tracker)
             left.end_visit()
         elif left is not None:
-            if after.kind in INSIDE and not self._suspended:
-                left.begin_visit(after.number)
             inside = after.kind in INSIDE
+            if inside and not self._suspended:
+                left.begin_visit(after.number)
             self._choice.leave(left, after.number, self._mark, self._paused, self._ending, by_visits=inside)
         self._tail = self._ending
         self._state = self.tally.of(after)

@@ -194,6 +194,12 @@ class Run:
         if over is not None:
             over(sys._getframe(1))
 
+    def by_function(self) -> dict[tuple[int, str], CountedWait]:
+        """What was counted in all, by phase and the function that waits. Counting is over."""
+        self.counter.close()
+        frames, stacks = self.stacks.resolve()
+        return {(wait.phase, frames[stacks[wait.stack][-2]].function): wait for wait in self.counter.waits()}
+
     def lines(self) -> dict[tuple[int, int | None], CountedWait]:
         """What was counted, by phase and line of the program."""
         frames, stacks = self.stacks.resolve()

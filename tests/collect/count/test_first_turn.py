@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from syncscope.schema.counting import CountedWait, PhaseKind
-from tests.collect.count.program import MS, Phase, Run, running, wait
+from tests.collect.count.program import MS, Phase, running, wait
 
 
 def loads() -> None:
@@ -15,12 +15,6 @@ def loads() -> None:
 def turn() -> None:
     """The batch comes to the device."""
     wait()
-
-
-def told(run: Run) -> dict[tuple[int, str], CountedWait]:
-    run.counter.close()
-    frames, stacks = run.stacks.resolve()
-    return {(each.phase, frames[stacks[each.stack][-2]].function): each for each in run.counter.waits()}
 
 
 def ran(kind: PhaseKind, steps: int) -> dict[tuple[int, str], CountedWait]:
@@ -34,7 +28,7 @@ def ran(kind: PhaseKind, steps: int) -> dict[tuple[int, str], CountedWait]:
                 run.now += MS
                 run.enter(phase)  # the model is called
             run.step(10 * MS)
-        return told(run)
+        return run.by_function()
 
 
 @pytest.mark.parametrize("steps", [1, 10, 200])
@@ -57,4 +51,4 @@ def test_a_training_that_goes_on_takes_nothing_of_what_came_before() -> None:
         turn()
         run.enter(train)
         run.step(MS)
-        assert (0, "turn") in told(run)
+        assert (0, "turn") in run.by_function()

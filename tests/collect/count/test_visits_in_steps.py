@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from syncscope.schema.counting import CountedWait, PhaseKind
-from tests.collect.count.program import MS, PRICES, Phase, running, wait
+from tests.collect.count.program import MS, PRICES, Phase, Run, running, wait
 
 STEPS = 800
 
@@ -29,6 +29,11 @@ def samples() -> None:
 def some_steps(seed: int, many: int) -> set[int]:
     """So many steps of a training, which nobody can foresee."""
     return {8 * each + 5 for each in random.Random(100 + seed).sample(range(STEPS // 8), many)}
+
+
+def of_training(run: Run) -> dict[str, CountedWait]:
+    """What was counted in phase 1, by the function that waits."""
+    return {name: wait for (phase, name), wait in run.by_function().items() if phase == 1}
 
 
 def trained(
@@ -54,11 +59,7 @@ def trained(
                 run.step(20 * MS)
                 run.enter(train)
             run.step(10 * MS)
-        run.counter.close()
-        frames, stacks = run.stacks.resolve()
-        names = [frames[stack[-2]].function for stack in stacks]
-        told = {names[each.stack]: each for each in run.counter.waits() if each.phase == 1}
-        return told, run.counter.one_in(train)
+        return of_training(run), run.counter.one_in(train)
 
 
 def estimate(wait: CountedWait | None) -> float:
@@ -119,9 +120,7 @@ def test_what_prepares_each_of_several_visits_in_one_step_is_told_as_often_as_it
                 learns()
                 run.now += 3 * MS + 50_000 * run.counting
             run.step()
-        run.counter.close()
-        frames, stacks = run.stacks.resolve()
-        told = {(each.phase, frames[stacks[each.stack][-2]].function): each for each in run.counter.waits()}
+        told = run.by_function()
     assert run.counter.one_in(train) > 2
     for place, true in (((1, "prepares"), 6), ((1, "reads"), 28), ((1, "learns"), 13 * 241 + 6), ((3, "samples"), 560)):
         error = abs(estimate(told[place]) - true)
@@ -166,11 +165,9 @@ def updated(seed: int) -> dict[str, CountedWait]:
                 learns()
                 run.now += 20_000 * run.counting
             run.step(6 * MS)
-        run.counter.close()
-        frames, stacks = run.stacks.resolve()
-        names = [frames[stack[-2]].function for stack in stacks]
+        told = of_training(run)
         assert run.counter.one_in(train) > 4
-        return {names[each.stack]: each for each in run.counter.waits() if each.phase == 1}
+        return told
 
 
 def test_what_is_done_with_the_results_of_a_phase_is_told_as_often_as_that_was() -> None:
@@ -201,11 +198,9 @@ def epochs(seed: int) -> dict[str, CountedWait]:
             ends()
             run.enter(end)
             run.now += 5 * MS
-        run.counter.close()
-        frames, stacks = run.stacks.resolve()
-        names = [frames[stack[-2]].function for stack in stacks]
+        told = of_training(run)
         assert run.counter.one_in(train) > 2
-        return {names[each.stack]: each for each in run.counter.waits() if each.phase == 1}
+        return told
 
 
 def test_what_comes_before_the_end_of_an_epoch_is_told_as_often_as_epochs_ended() -> None:
