@@ -13,6 +13,9 @@ from syncscope.collect.phases import lines as module
 from syncscope.collect.phases.lines import PhaseLines
 from syncscope.collect.sites.stacks import Stacks
 from syncscope.schema.counting import RecordedPhase
+
+pytest.importorskip("torch", reason="the hooks are PyTorch's")
+
 from tests.collect.phases.following import Followed
 
 
