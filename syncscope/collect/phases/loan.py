@@ -13,8 +13,8 @@ NO_CALLS: Iterator[None] = repeat(None, 0)
 class Loan:
     """So many calls of one module may pass a hook, or none.
 
-    ``lend`` gives the hook the module, ``None`` where nothing may pass, and an iterator, which is in C and counts them:
-    that touches less memory than a number in an object does.
+    ``lend`` gives the hook what it knows the module by, ``None`` where nothing may pass, and an iterator, which is in C
+    and counts them: that touches less memory than a number in an object does.
     """
 
     __slots__ = ("calls", "count", "lend")
@@ -23,10 +23,10 @@ class Loan:
         self.lend = lend
         self.calls, self.count = NO_CALLS, 0
 
-    def begin(self, module: Any, count: int) -> None:
-        """Let ``count`` calls of ``module`` pass."""
+    def begin(self, known_by: Any, count: int) -> None:
+        """Let ``count`` calls of the module pass that is ``known_by`` this."""
         self.calls, self.count = repeat(None, count), count
-        self.lend(module, self.calls)
+        self.lend(known_by, self.calls)
 
     def end(self) -> int:
         """Let nothing pass any more. Returns how many passed."""

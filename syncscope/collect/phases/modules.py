@@ -11,10 +11,11 @@ from typing import Any, Literal
 
 from syncscope.collect.patching import Patches, tracing
 from syncscope.collect.phases.choice import Event
-from syncscope.collect.phases.dumps import Dumps
 from syncscope.collect.phases.expected import NOBODY
 from syncscope.collect.phases.loan import NO_CALLS, Loan
+from syncscope.collect.phases.readers import ClassReaders
 from syncscope.collect.phases.thread import FollowedThread
+from syncscope.collect.phases.traces import TraceBegins
 from syncscope.collect.phases.tracker import PhaseTracker
 
 LOOK_CALLS = 16
@@ -60,7 +61,11 @@ class ModuleCalls:
         self._modes = Patches()
         self._wide = Patches()
         self._narrow = Patches()
-        self._dumps = Dumps(self._leave_classes, self._back_in_classes, failed)
+        self._readers = ClassReaders(self._leave_classes, self._back_in_classes, failed)
+        self._traces = TraceBegins(self._lend_no_more, failed)
+        self._traced = False
+        """Dynamo has traced code, and its guards must find that nothing changes."""
+        self._call: Any = None
         self._code: CodeType | None = None
         """Of each call of a module."""
         self._classes: set[type] = set()
@@ -75,15 +80,19 @@ class ModuleCalls:
         self._opened_ns, self._switches = time.perf_counter_ns(), 0
         self._modes = Patches(torch)
         self._wide, self._narrow = Patches(torch), Patches(torch)
-        self._code = getattr(torch.nn.Module.__call__, "__code__", None)
+        self._call = torch.nn.Module.__call__
+        self._code = getattr(self._call, "__code__", None)
         self._wide.replace(torch.nn.Module, "__call__", self._make_wide)
         self._modes.replace(torch.nn.Module, "train", self._make_train)
-        self._dumps.open()
+        self._readers.open()
+        self._traced = False
+        self._traces.open(torch)
 
     def close(self) -> None:
         """Take everything out. Does nothing the second time."""
         self.forget()
-        self._dumps.close()
+        self._readers.close()
+        self._traces.close()
         for patches in (self._narrow, self._wide, self._modes):
             patches.restore()
         self._classes.clear()
@@ -104,7 +113,9 @@ class ModuleCalls:
     def _widen(self) -> None:
         """Watch all classes, unless a call is under way: it may have passed quickly, so that those inside of it would
         be taken for outermost ones."""
-        if not self._narrow_since or self._expected.closed or has_compiled() or self._is_in_call():
+        if not self._narrow_since or self._expected.closed or has_compiled():
+            return
+        if self._readers.under_way or self._is_in_call():
             return
         self._narrow_since = self._known_calls = 0
         self._expected.narrow = False
@@ -193,29 +204,36 @@ class ModuleCalls:
         return self._make(original, None)
 
     def _make(self, original: Any, look_at_class: Callable[[type], None] | None) -> Any:
-        """The call of a module. Local names are fast, what seldom runs is in functions of its own, and what seldom is
-        asked for is in one tuple: a step of half a millisecond pays for each line of code and data that is not in the
-        processor's caches, and Python writes to each cell of a function when it is called."""
-        traced, grad_enabled = tracing(self._torch), self._torch.is_grad_enabled
-        owner, lent = NOBODY, NO_CALLS
+        """The call of a module. Local names are fast, and what seldom runs is in functions of its own: a step of half a
+        millisecond pays for each line of code and data that is not in the processor's caches, and Python writes to each
+        cell of a function when it is called. So a call that is lent asks only for what PyTorch reads of a module just
+        after it."""
+        grad_enabled = self._torch.is_grad_enabled
+        owner: Any = None
+        lent, nothing = NO_CALLS, NOTHING
 
-        def lend(module: Any, calls: Iterator[None]) -> None:
+        def lend(hooks: Any, calls: Iterator[None]) -> None:
             nonlocal owner, lent
-            owner, lent = id(module), calls
+            owner, lent = hooks, calls
 
-        seldom = self._tracker.expected, self._make_choice(Loan(lend)), look_at_class
+        loan = Loan(lend) if original is self._call else None  # else it may be a module without what PyTorch's have
+        seldom = tracing(self._torch), self._tracker.expected, self._make_choice(loan), look_at_class
 
         # Most calls have one argument. To pass on a tuple and a dictionary takes as long as all the rest. A profiler of
         # the program's that records stacks takes the ``self`` of whatever is ``Module.__call__``, or crashes.
         def call(self: Any, first: Any = NOTHING, /, *others: Any, **named: Any) -> Any:
+            if (
+                owner is not None  # Dynamo sees no more of it
+                and self._backward_pre_hooks is owner
+                and not (others or named or first is nothing or grad_enabled())
+            ):
+                for _ in lent:
+                    return original(self, first)
+            traced, expected, is_looked_at, look_at_class = seldom
             looked_at = False
             if not traced():  # Dynamo must see nothing that changes
-                if id(self) == owner and first is not NOTHING and not (others or named or grad_enabled()):
-                    for _ in lent:
-                        return original(self, first)
-                expected, is_looked_at, look_at_class = seldom
                 looked_at = not expected.busy and is_looked_at(self)
-            single = False if others or named else first is not NOTHING  # a branch: Dynamo knows no ``not`` of a tuple
+            single = False if others or named else first is not nothing  # a branch: Dynamo knows no ``not`` of a tuple
             if not looked_at:
                 return original(self, first) if single else original(self, *joined(first, others), **named)
             moments = expected.moments
@@ -233,7 +251,7 @@ class ModuleCalls:
 
         return call
 
-    def _make_choice(self, loan: Loan) -> Callable[[Any], bool]:
+    def _make_choice(self, loan: Loan | None) -> Callable[[Any], bool]:
         """What is asked by ``call``, of a module, whether the call must be looked at, and looks at its begin."""
         expected, look, failed, grad_enabled = self._expected, self._look, self._failed, self._torch.is_grad_enabled
 
@@ -274,7 +292,7 @@ class ModuleCalls:
             training = True
         return "eval" if not training else "training" if self._torch.is_grad_enabled() else "call"
 
-    def _look(self, module: Any, loan: Loan) -> bool:
+    def _look(self, module: Any, loan: Loan | None) -> bool:
         """Look closely at a call of ``module`` from the frame around ``call``, and tell of it unless it is like the
         last one. ``loan`` begins where those up to the next such look may pass. Returns whether it comes from the
         thread that is followed."""
@@ -303,11 +321,20 @@ class ModuleCalls:
             expected.timed_ns += expected.clock() - begin
         return True
 
-    def _lend(self, of: Literal["left", "passes"], count: int, module: Any, loan: Loan) -> None:
-        """Let the next ``count`` calls of ``module`` pass by themselves, those without gradients."""
-        if self._expected.quick and count and not self._torch.is_grad_enabled():
+    def _lend(self, of: Literal["left", "passes"], count: int, module: Any, loan: Loan | None) -> None:
+        """Let the next ``count`` calls of ``module`` pass by themselves, those without gradients. They know it by a
+        dictionary of its own that is empty: who keeps it keeps nothing else alive."""
+        if loan is None or not (self._expected.quick and count) or self._torch.is_grad_enabled():
+            return
+        hooks = getattr(module, "_backward_pre_hooks", None)
+        if hooks is not None and not hooks and not self._traced and self._traces.certain:
             self._expected.lent[of] = loan
-            loan.begin(module, count)
+            loan.begin(hooks, count)
+
+    def _lend_no_more(self) -> None:
+        """Dynamo begins to trace. What it reads of ``call`` is the same from now on. From any thread."""
+        self._traced = True
+        self._expected.take_back()
 
 
 def joined(first: Any, others: tuple[Any, ...]) -> tuple[Any, ...]:

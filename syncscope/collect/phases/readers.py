@@ -1,8 +1,11 @@
-"""Keep what we put into the program's classes out of what it pickles.
+"""Keep what we put into the program's classes away from what reads these classes.
 
 A class that no module has by its name, as those of a script, is pickled with all that is in it: by cloudpickle, dill,
 and whoever has one of them inside (``torch.save(…, pickle_module=dill)``, joblib, the fingerprints of datasets). A
 function of ours in it would fail there, or be found where the program is not recorded.
+
+``torch.fx`` replaces the call of all modules while it traces one. A function of ours in the class of a module would go
+past that, and the trace would hold what the module does in place of its call.
 """
 
 from __future__ import annotations
@@ -21,10 +24,13 @@ PICKLERS = (
 )  # fmt: skip
 """Modules with a ``Pickler`` that pickles classes with what is in them."""
 
+TRACER = "torch.fx._symbolic_trace"
+"""Has the ``Tracer`` of ``torch.fx``."""
 
-class Dumps:
-    """Calls ``take_out`` before the program pickles something in this way, and ``put_in`` when that is over. ``failed``
-    hears of errors of ours."""
+
+class ClassReaders:
+    """Calls ``take_out`` before the classes of the program are read, and ``put_in`` when that is over. ``failed`` hears
+    of errors of ours."""
 
     def __init__(
         self, take_out: Callable[[], object], put_in: Callable[[], object], failed: Callable[[Exception], object]
@@ -39,7 +45,7 @@ class Dumps:
 
     def open(self) -> None:
         self._patches = Patches()
-        self._imports = ImportWatch(PICKLERS, self._imported)
+        self._imports = ImportWatch((*PICKLERS, TRACER), self._imported)
         self._imports.open()
 
     def close(self) -> None:
@@ -47,24 +53,32 @@ class Dumps:
         self._imports.close()
         self._patches.restore()
 
+    @property
+    def under_way(self) -> bool:
+        """Whether classes are being read."""
+        return self._under_way > 0
+
     def _imported(self, module: ModuleType) -> None:
         try:
-            self._patches.replace(getattr(module, "Pickler", None), "dump", self._make)
+            if module.__name__ == TRACER:
+                self._patches.replace(getattr(module, "Tracer", None), "trace", self._make)
+            else:
+                self._patches.replace(getattr(module, "Pickler", None), "dump", self._make)
         except Exception as error:  # the program's import must not fail
             self._failed(error)
 
     def _make(self, original: Any) -> Any:
-        def dump(*args: Any, **kwargs: Any) -> Any:
+        def read(*args: Any, **kwargs: Any) -> Any:
             self._turn(1)
             try:
                 return original(*args, **kwargs)
             finally:
                 self._turn(-1)
 
-        return dump
+        return read
 
     def _turn(self, by: int) -> None:
-        """One begins, or is over. One may pickle another by itself, and several threads may pickle at a time."""
+        """One begins, or is over. One may begin in the midst of another, and several threads may read at a time."""
         try:
             with self._lock:
                 before, self._under_way = self._under_way, self._under_way + by
