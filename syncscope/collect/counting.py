@@ -44,6 +44,8 @@ the time to copy what windows recorded."""
 TICK_SECONDS = 0.5
 LONGEST_TICK_SECONDS = 1.0
 """Between two ticks, however much of the time they take."""
+SHARING_NS = 10_000_000_000
+"""So often it is asked who else uses the GPU, which takes half a millisecond of another thread."""
 LONG_NS = 5_000_000_000
 """A run that used CUDA for so long and has no steps says why."""
 MOST_SHARE = 0.002
@@ -95,7 +97,7 @@ class RunCount:
         self._torch: Any = None
         self.signals: Signals | None = None
         self._device: tuple[str, int | None] | None = None
-        self._started_ns = self._began_ns = self._written_ns = 0
+        self._started_ns = self._began_ns = self._written_ns = self._shared_ns = 0
         self._ended_ns: int | None = None
         self._pid = os.getpid()
         self._forked = False
@@ -290,6 +292,9 @@ class RunCount:
         self.on_tick()
         self.stacks.resolve()  # what is new since the last time, so that a state need not wait for all of it
         now = time.perf_counter_ns()
+        if now - self._shared_ns > SHARING_NS:
+            self._shared_ns = now
+            self.sharing.sample_meanwhile()
         if now - self._written_ns > _between_states_ns(self._writing_ns, self._writing_cpu_ns):
             self._written_ns, spent = now, time.thread_time_ns()
             self._write()

@@ -54,6 +54,7 @@ class DeviceWatch:
         self._device: int | None = None
         self._in_use_s = math.inf
         """CUDA is in use since then at least, by ``since_boot``."""
+        self._looking = _thread.allocate_lock()
         self._late: tuple[int, Question] | None = None
         """A question that was not answered in time, and the device that it is about."""
 
@@ -65,6 +66,12 @@ class DeviceWatch:
     def sample(self) -> None:
         """Look again: at the begin of each window, and at the end."""
         self._look(PATIENCE_S)
+
+    def sample_meanwhile(self) -> None:
+        """Look again, from a thread that is not the program's and has no current device. Does nothing before ``open``
+        has looked, and while another thread looks."""
+        if self._device is not None:
+            self._look(PATIENCE_S, self._device)
 
     def close(self) -> None:
         """Leave NVML. ``others`` stays."""
@@ -78,9 +85,15 @@ class DeviceWatch:
         """How many other processes used the device that was current last: the largest number seen."""
         return None if self._device is None else self._most.get(self._device)
 
-    def _look(self, patience_s: float) -> None:
-        device = current_device(self._torch)
-        if device is None:
+    def _look(self, patience_s: float, device: int | None = None) -> None:
+        if self._looking.acquire(blocking=False):
+            try:
+                self._look_at(current_device(self._torch) if device is None else device, patience_s)
+            finally:
+                self._looking.release()
+
+    def _look_at(self, device: int | None, patience_s: float) -> None:
+        if device is None or self._torch is None:
             return
         self._in_use_s = min(self._in_use_s, since_boot())
         self._device = device

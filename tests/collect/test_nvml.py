@@ -139,6 +139,30 @@ def test_a_program_that_moves_to_another_device_is_asked_about_there(
     assert opened.others == 0
 
 
+def test_processes_that_come_and_go_in_between_are_seen(monkeypatch: pytest.MonkeyPatch, cuda: CUDA) -> None:
+    fake = NVML({os.getpid(): GIB})
+    opened = watch(monkeypatch, fake, cuda)
+    fake.processes[UUIDS[0]] = {os.getpid(): GIB, STRANGERS[0]: GIB}
+    cuda.device = 1  # as a thread sees it that is not the program's
+    opened.sample_meanwhile()
+    cuda.device = 0
+    fake.processes[UUIDS[0]] = {os.getpid(): GIB}
+    opened.sample()
+    assert opened.others == 1
+
+
+def test_nobody_looks_in_between_before_the_device_is_known(monkeypatch: pytest.MonkeyPatch, cuda: CUDA) -> None:
+    fake = NVML({os.getpid(): GIB})
+    monkeypatch.setitem(sys.modules, "pynvml", fake)
+    DeviceWatch().sample_meanwhile()
+    cuda.initialized = False
+    opened = watch(monkeypatch, fake, cuda)
+    opened.sample_meanwhile()
+    opened.close()
+    opened.sample_meanwhile()
+    assert (opened.others, fake.opened) == (None, 0)
+
+
 def test_cuda_is_never_initialised_for_it(monkeypatch: pytest.MonkeyPatch, cuda: CUDA) -> None:
     cuda.initialized = False
     fake = NVML({os.getpid(): GIB})
