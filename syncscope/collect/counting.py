@@ -20,7 +20,7 @@ from syncscope.collect.compiling.watch import CompileWatch
 from syncscope.collect.count.counter import Counter
 from syncscope.collect.environment import VARIABLE
 from syncscope.collect.gpu import copy_engines
-from syncscope.collect.nvml import DeviceWatch
+from syncscope.collect.nvml import PATIENCE_S, DeviceWatch
 from syncscope.collect.paths import Paths
 from syncscope.collect.phases.book import Listener
 from syncscope.collect.phases.lines import PhaseLines
@@ -190,7 +190,7 @@ class RunCount:
         """The recording of a process in which no window was recorded, without its rank."""
         run = consistent(lambda: self.recorded_run(complete=complete))
         frames, stacks = self.stacks.resolve()
-        device, engines = self._about_device()
+        device, engines = self._device or self._about_device()
         return Recording(
             format=FORMAT,
             version=__version__,
@@ -216,7 +216,7 @@ class RunCount:
             return 0
         self.before_step()
         if self._device is None:  # on the program's own thread, which has chosen its device
-            self._about_device()
+            self._device = self._about_device()
             self.sharing.open(self._torch)
         unheard = self.counter.stepped(phase) if self.counter is not None else sys.maxsize
         if self.listener is not None:
@@ -331,7 +331,9 @@ class RunCount:
     def _leave_device(self) -> None:
         if self._device is not None:
             self.sharing.sample()
-            self.sharing.close()
+        else:  # no step was seen
+            self.sharing.open(self._torch, PATIENCE_S)
+        self.sharing.close()
 
     def leave_forked_child(self) -> None:
         """Take the hooks out of a forked child."""
@@ -342,13 +344,12 @@ class RunCount:
                 self.signals.detach()
 
     def _about_device(self) -> tuple[str, int | None]:
-        if self._device is None:
-            try:
-                device = self._torch.cuda.current_device()
-                self._device = self._torch.cuda.get_device_name(device), copy_engines(device)
-            except Exception:  # the program may have replaced these functions
-                self._device = "", None
-        return self._device
+        """The name and the copy engines of the device that this thread has chosen."""
+        try:
+            device = self._torch.cuda.current_device()
+            return self._torch.cuda.get_device_name(device), copy_engines(device)
+        except Exception:  # the program may have replaced these functions
+            return "", None
 
     def _time_ns(self) -> int:
         end = self._ended_ns if self._ended_ns is not None else time.perf_counter_ns()

@@ -58,10 +58,10 @@ class DeviceWatch:
         self._late: tuple[int, Question] | None = None
         """A question that was not answered in time, and the device that it is about."""
 
-    def open(self, torch: Any) -> None:
+    def open(self, torch: Any, patience_s: float = PATIENCE_OPENING_S) -> None:
         """Find NVML and look for the first time. CUDA is initialised."""
         self._torch = torch
-        self._look(PATIENCE_OPENING_S)
+        self._look(patience_s)
 
     def sample(self) -> None:
         """Look again: at the begin of each window, and at the end."""

@@ -7,14 +7,17 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from syncscope.collect import nvml
+from syncscope.collect.counting import RunCount
 from syncscope.collect.gpu import pci_bus_id
 from syncscope.collect.nvml import DeviceWatch
+from syncscope.collect.paths import Paths
 
 GIB = 2**30
 STRANGERS = (2**22 + 1, 2**22 + 2)
@@ -299,3 +302,24 @@ def test_a_program_that_breaks_torch_cuda_is_not_disturbed(monkeypatch: pytest.M
 
     monkeypatch.setattr(cuda, "is_initialized", broken)
     assert others(monkeypatch, NVML({os.getpid(): GIB}), cuda) is None
+
+
+class Sharing:
+    """Notes that somebody asked."""
+
+    def __init__(self) -> None:
+        self.opened, self.others = 0, None
+
+    def open(self, torch: Any) -> None:
+        self.opened += 1
+
+
+def test_who_uses_the_gpu_is_asked_at_the_first_step_also_if_a_state_was_written_before(tmp_path: Path) -> None:
+    count: Any = RunCount(Paths(tmp_path), "run", lambda: None)
+    count._torch = SimpleNamespace(__version__="2.11", cuda=CUDA())
+    count.sharing = sharing = Sharing()
+    count.recording()
+    assert sharing.opened == 0
+    for _ in range(2):
+        count.stepped(SimpleNamespace())
+    assert sharing.opened == 1
