@@ -50,8 +50,15 @@ print("done")
 """
 
 
-def watch(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    (folder / "train.py").write_text(PROGRAM)
+LATE = "import time, torch\nheld = torch.zeros(8, device='cuda')\ntime.sleep(3)\n" + PROGRAM.lstrip()
+"""A state is written before its first step."""
+
+HOLDING = "import sys, torch\nheld = torch.zeros(8, device='cuda')\nprint('held', flush=True)\nsys.stdin.read()"
+"""Uses the GPU until its input ends."""
+
+
+def watch(folder: Path, *options: str, program: str = PROGRAM) -> subprocess.CompletedProcess[str]:
+    (folder / "train.py").write_text(program)
     command = [sys.executable, "-m", "syncscope", "watch", "-o", "out/report.json", *options, "train.py"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
@@ -68,6 +75,19 @@ def test_every_wait_is_counted_in_its_phase(tmp_path: Path) -> None:
     assert train.waits_per_step == pytest.approx(0.1, rel=0.1)
     assert evaluate.waits_per_step == pytest.approx(1, rel=0.1)
     assert run.counted is not None and (run.counted.overhead_share or 0) < 0.02
+
+
+@pytest.mark.parametrize("program", [PROGRAM, LATE], ids=["at once", "late"])
+def test_another_process_on_the_gpu_is_told(tmp_path: Path, program: str) -> None:
+    command = [sys.executable, "-c", HOLDING]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdin is not None and other.stdout is not None
+        assert other.stdout.readline() == "held\n"
+        found = watch(tmp_path, program=program)
+        other.stdin.close()
+    assert found.returncode == 0, found.stderr
+    run = Report.from_json((tmp_path / "out" / "report.json").read_bytes()).traces[0].run
+    assert run is not None and run.shared_device is True
 
 
 def test_a_new_line_in_training_ends_the_program(tmp_path: Path) -> None:
