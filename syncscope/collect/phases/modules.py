@@ -61,7 +61,7 @@ class ModuleCalls:
         self._modes = Patches()
         self._wide = Patches()
         self._narrow = Patches()
-        self._readers = ClassReaders(self._leave_classes, self._back_in_classes, failed)
+        self._readers = ClassReaders(self._leave_classes, self._back_in_classes, failed, lambda: has_compiled())
         self._traces = TraceBegins(self._lend_no_more, failed)
         self._traced = False
         """Dynamo has traced code, and its guards must find that nothing changes."""

@@ -30,14 +30,23 @@ TRACER = "torch.fx._symbolic_trace"
 
 class ClassReaders:
     """Calls ``take_out`` before the classes of the program are read, and ``put_in`` when that is over. ``failed`` hears
-    of errors of ours."""
+    of errors of ours.
+
+    Where something was ``compiled``, that goes on for traces of ``torch.fx`` without either: compilers make them, too,
+    and would find that classes change.
+    """
 
     def __init__(
-        self, take_out: Callable[[], object], put_in: Callable[[], object], failed: Callable[[Exception], object]
+        self,
+        take_out: Callable[[], object],
+        put_in: Callable[[], object],
+        failed: Callable[[Exception], object],
+        compiled: Callable[[], bool],
     ) -> None:
         self._take_out = take_out
         self._put_in = put_in
         self._failed = failed
+        self._compiled = compiled
         self._patches = Patches()
         self._imports = ImportWatch((), self._imported)
         self._lock = threading.Lock()
@@ -61,21 +70,29 @@ class ClassReaders:
     def _imported(self, module: ModuleType) -> None:
         try:
             if module.__name__ == TRACER:
-                self._patches.replace(getattr(module, "Tracer", None), "trace", self._make)
+                self._patches.replace(getattr(module, "Tracer", None), "trace", self._make_trace)
             else:
-                self._patches.replace(getattr(module, "Pickler", None), "dump", self._make)
+                self._patches.replace(getattr(module, "Pickler", None), "dump", self._make_dump)
         except Exception as error:  # the program's import must not fail
             self._failed(error)
 
-    def _make(self, original: Any) -> Any:
-        def read(*args: Any, **kwargs: Any) -> Any:
+    def _make_trace(self, original: Any) -> Any:
+        read = self._make_dump(original)
+
+        def trace(*args: Any, **kwargs: Any) -> Any:
+            return (original if self._compiled() else read)(*args, **kwargs)
+
+        return trace
+
+    def _make_dump(self, original: Any) -> Any:
+        def dump(*args: Any, **kwargs: Any) -> Any:
             self._turn(1)
             try:
                 return original(*args, **kwargs)
             finally:
                 self._turn(-1)
 
-        return read
+        return dump
 
     def _turn(self, by: int) -> None:
         """One begins, or is over. One may begin in the midst of another, and several threads may read at a time."""
