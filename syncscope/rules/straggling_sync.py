@@ -28,6 +28,7 @@ from syncscope.schema.numbers import milliseconds
 from syncscope.schema.report import START, Delay, NotChecked, Report, TraceInfo
 from syncscope.timeline import Place, Timeline
 from syncscope.timeline.collectives import POINT_TO_POINT
+from syncscope.timeline.pauses import ONCE as PAUSE
 
 LEAST_SHARE = 0.02
 """A rank is reported if it holds the others for at least this share of its step, without steps of all that its device
@@ -84,6 +85,7 @@ BECAUSE = {
     "unknown": "and nothing shows why",
     START: "while the host has not launched its first work",
     ONCE: "in warm-up, which later steps do not repeat",
+    PAUSE: "in one step alone",
 }
 """Causes of idle time, to end a sentence."""
 
@@ -124,6 +126,7 @@ class StragglingSync(RunRule):
     question = NoQuestion(AT_MOST)
     advice = (
         Advice(ONCE, "Record later steps: what is done once says nothing of those that repeat."),
+        Advice(PAUSE, "Record more steps to see whether it comes again: no other of these has it."),
         Advice(
             ALONE_ON_DEVICE,
             "See what this rank does before it: give its whole trace, with what the host and the device do besides "

@@ -11,7 +11,9 @@ HALF_AS_LONG = 0.5
 """A cause that the host could leave out comes before one that it could not, if it is this share of it, and one that a
 profiler does not make longer before launches."""
 
-BESIDE_THE_HOST = frozenset({"collective", "launch latency", "queued on device", "unknown", "warm-up"})
+BESIDE_THE_HOST = frozenset({
+    "collective", "launch latency", "queued on device", "single pause", "unknown", "warm-up",
+})  # fmt: skip
 """Causes that nothing this host leaves out would change."""
 
 LAUNCHES = "launching"
