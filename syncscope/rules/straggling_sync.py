@@ -29,6 +29,7 @@ from syncscope.schema.report import START, Delay, NotChecked, Report, TraceInfo
 from syncscope.timeline import Place, Timeline
 from syncscope.timeline.collectives import POINT_TO_POINT
 from syncscope.timeline.pauses import ONCE as PAUSE
+from syncscope.timeline.pauses import SEVERAL
 
 LEAST_SHARE = 0.02
 """A rank is reported if it holds the others for at least this share of its step, without steps of all that its device
@@ -229,7 +230,7 @@ class StragglingSync(RunRule):
         where = f", at {site.file}:{site.line}" if site else ""
         why = f": its device is idle for {idle} before, {BECAUSE.get(delay.cause, delay.cause)}{where}"
         unlike = _unlike_the_others(ranks.values())
-        most = None if unlike else round(_gains_at_most(late.held / steps, number, ranks), 6)
+        most = None if unlike else round(_gains_at_most(_held_each_step_ms(late, steps), number, ranks), 6)
         return self.finding(
             Place(site=site, at=delay.at, chain=delay.chain, source=delay.site_source, ordinal=delay.ordinal),
             related=tuple(sorted(related)),
@@ -279,7 +280,16 @@ def _in_one_step(late: LateRank, steps: int) -> str:
     most = max(late.by_step.values(), default=0.0)
     if steps < 2 or most <= IN_ONE_STEP * late.held:
         return ""
-    return f"; of the {milliseconds(late.held)} in {steps} steps {milliseconds(most)} are in one"
+    apart = ", which is left out of what is saved" if steps >= SEVERAL else ""
+    return f"; of the {milliseconds(late.held)} in {steps} steps {milliseconds(most)} are in one{apart}"
+
+
+def _held_each_step_ms(late: LateRank, steps: int) -> float:
+    """Milliseconds for which a rank holds the others in each step: where one of several has most of it, in the rest."""
+    most = max(late.by_step.values(), default=0.0)
+    if steps < SEVERAL or most <= IN_ONE_STEP * late.held:
+        return late.held / steps
+    return (late.held - most) / (steps - 1)
 
 
 def _began_later(before_ms: float, info: TraceInfo) -> str:

@@ -91,6 +91,23 @@ def test_a_rank_that_is_late_in_one_step_alone_is_told_so():
     assert "are in one" not in always.message
 
 
+def test_what_one_step_of_several_is_late_by_is_not_saved_in_each():
+    def late(*steps: float) -> Finding:
+        ends = (1000.0,) * len(steps)
+        free = rank(0, *[0] * len(steps), ends=ends)
+        for step in range(len(steps)):
+            free.stream_sync(2000.0 * step + 450, 550)
+        (found,) = stragglers(free, rank(1, *steps, ends=ends))
+        return found
+
+    once, always = late(0, 60, 60, 500), late(0, 400, 400, 500)
+    assert once.exposed_ms_per_step == pytest.approx(0.62 / 3, abs=1e-6)
+    assert once.message.endswith("of the 0.62 ms in 3 steps 0.5 ms are in one, which is left out of what is saved")
+    assert once.saving_high_ms_per_step == pytest.approx(0.06)
+    assert "are in one" not in always.message
+    assert always.saving_high_ms_per_step == pytest.approx(1.3 / 3, abs=1e-6)
+
+
 def test_what_all_ranks_are_idle_for_is_no_reason():
     # Both are idle for a millisecond at the end of each step; only the wait in the middle tells them apart.
     (found,) = stragglers(EARLY, rank(1, 500, 500, 500))
