@@ -46,15 +46,17 @@ def find_held_ms(traces: Sequence[TraceInfo], between: BetweenRanks | None) -> d
 
 
 def find_free_ms(info: TraceInfo) -> float | None:
-    """How long the host of a rank does nothing of its own in a step, in ms: it is blocked, waits for another rank,
-    sleeps, or is ahead of a device that takes longer. The rest of the step stays, whatever another rank does. ``None``
-    without steps, or without calls."""
+    """How long the host of a rank does nothing of its own in a step, in ms: it is blocked, waits for another rank
+    or may do so, sleeps, or is ahead of a device that takes longer. The rest of the step stays, whatever another rank
+    does. ``None`` without steps, or without calls."""
     each = info.each_step
     if each is None or not each.blocked_ms:
         return None
     causes = info.overlap.idle_by_cause if info.overlap is not None else {}
     ahead_ms = fmean(each.device_ms) - fmean(each.length_ms) if each.device_ms else 0.0
-    return fmean(each.blocked_ms) + sum(causes.get(cause, 0.0) for cause in OF_OTHERS) + max(ahead_ms, 0.0)
+    unseen_ms = info.meetings.unseen_ms if info.meetings is not None else 0.0
+    free_ms = fmean(each.blocked_ms) + sum(causes.get(cause, 0.0) for cause in OF_OTHERS) + max(ahead_ms, 0.0)
+    return free_ms + unseen_ms
 
 
 def limit_by_late_ranks(
