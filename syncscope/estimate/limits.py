@@ -25,6 +25,7 @@ from syncscope.rules.copy_not_overlapped import CopyNotOverlapped
 from syncscope.rules.launch_bound import find_most_ms
 from syncscope.rules.pageable_copy import PageableCopy
 from syncscope.rules.pin_then_copy import PinThenCopy
+from syncscope.schema.findings import LATE_PEER
 from syncscope.schema.idle import own_cause
 from syncscope.timeline import Timeline
 from syncscope.timeline.intervals import Ints, Union
@@ -57,7 +58,6 @@ NEVER = np.iinfo(np.int64).max
 BEYOND, BEYOND_SHARE = ("unknown", "warm-up", PAUSE), 0.1
 """Causes of idle time that no change of the host makes less, and the share of the step from which on they count."""
 
-LATE_PEER = "it is the wait for another rank: what is gained there shows in the traces of all of them"
 LAST = "nothing follows it that could begin sooner"
 
 

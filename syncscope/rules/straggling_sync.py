@@ -13,7 +13,7 @@ from syncscope.rules.base.lateness import tell_of_ranks
 from syncscope.rules.base.meetings import is_alone
 from syncscope.rules.base.question import NoQuestion
 from syncscope.rules.base.rule import RunFindings, RunRule
-from syncscope.rules.base.waiting_ranks import find_free_ms, find_held_ms, limit_by_late_ranks
+from syncscope.rules.base.waiting_ranks import find_free_ms, find_held_ms, find_pace_ms, limit_by_late_ranks
 from syncscope.rules.blocking_copy import BlockingCopy
 from syncscope.rules.comm_not_overlapped import CommNotOverlapped
 from syncscope.rules.dynamic_shape import DynamicShape
@@ -260,7 +260,8 @@ def _unlike_the_others(infos: Iterable[TraceInfo]) -> str | None:
 def _gains_at_most(held_ms: float, number: int, ranks: Mapping[int, TraceInfo]) -> float:
     """Milliseconds that a step gets shorter at most where a rank holds others no more: it holds them for ``held_ms``,
     and the step of each of them takes what its own host needs anyhow."""
-    free = (find_free_ms(info) for other, info in ranks.items() if other != number)
+    pace_ms = find_pace_ms(ranks[number])
+    free = (find_free_ms(info, pace_ms) for other, info in ranks.items() if other != number)
     return min([held_ms, *(ms for ms in free if ms is not None)])
 
 

@@ -32,6 +32,8 @@ RACES: Final = "HAZ"
 """How the codes of the rules about races begin. A race makes results wrong, whatever it costs."""
 BETWEEN_RANKS: Final = "DST"
 """How the codes of the rules begin that compare the ranks of a run."""
+LATE_PEER: Final = "it is the wait for another rank: what is gained there shows in the traces of all of them"
+"""Why nothing is known of what collectives gain that wait for another rank."""
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 STATUSES: tuple[Status, ...] = ("unexpected", "baseline", "expected")
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from syncscope.schema.findings import (
     BETWEEN_RANKS,
     COUNTED,
+    LATE_PEER,
     NOTHING,
     PACED,
     RACES,
@@ -51,8 +52,8 @@ def ordered(findings: Iterable[Finding], traces: Sequence[TraceInfo] = ()) -> tu
     between them, then by severity and by how often it happens in the run, and what only asks for another recording
     last; but that first where no change has a line or gains a tenth of what it may save, collectives first that are
     exposed for far longer than anything gains, and others before what gains next to nothing beside them. A rank that
-    comes late since it launches comes behind the finding about its launches. Among equals, those of training come
-    first."""
+    comes late since it launches comes behind the finding about its launches, and a wait for it behind that. Among
+    equals, those of training come first."""
     findings = tuple(findings)
     tried = [one for one in findings if _tier(one) == 0 and not one.asks_for_more]
     gains = [max(gain(one) or 0.0, one.saving_high_ms_per_step or 0.0) * weigh(one, traces) for one in tried]
@@ -70,9 +71,13 @@ def ordered(findings: Iterable[Finding], traces: Sequence[TraceInfo] = ()) -> tu
 
 
 def _find_cause(finding: Finding, others: Iterable[Finding]) -> float | None:
-    """What the launches gain that make a rank come late, where that is about as much as the rank's not being late
-    gains, so that their fix is its fix too; ``None`` where no finding is about such, or they explain less of it."""
+    """What a finding gains that another one only follows from; ``None`` where there is none. Of a wait for another rank
+    it is what that rank's not being late gains. Of a rank that comes late it is what its launches gain, where that is
+    about as much, so that their fix is its fix too."""
     mine = gain(finding)
+    if mine is None and finding.saving_null_why == LATE_PEER:
+        late = (one for one in others if one.rule.startswith(BETWEEN_RANKS) and finding.fingerprint in one.related)
+        return max((gained for gained in map(gain, late) if gained is not None), default=None)
     if mine is None or not finding.rule.startswith(BETWEEN_RANKS):
         return None
     paced = (one for one in others if one.rule == PACED and one.trace == finding.trace)
@@ -172,7 +177,9 @@ def _place(
     gained = gain(finding)
     if gained is not None and cause is not None:
         gained = min(gained, cause)
-    if gained is None and most > 0:
+    if gained is None and cause is not None:
+        gained = cause
+    elif gained is None and most > 0:
         gained = _weighs(finding, most / weight)
         if gained is not None and gained * weight < least:
             gained = None  # behind all whose gain is known: among the others it has its place by what it holds

@@ -5,9 +5,10 @@ import pytest
 
 from syncscope.analysis.analyze import analyze_timelines
 from syncscope.analysis.merge import merge
+from syncscope.rules.base.waiting_ranks import find_free_ms, find_pace_ms
 from syncscope.rules.straggling_sync import StragglingSync
 from syncscope.schema.findings import Finding
-from syncscope.schema.report import Replay, Report
+from syncscope.schema.report import EachStep, Replay, Report
 from syncscope.timeline import Timeline
 from tests.builders import TraceBuilder
 from tests.rules.rank_scenes import ALL_REDUCE, joined, rank, stragglers
@@ -457,6 +458,16 @@ def test_a_late_rank_costs_no_more_than_it_holds_the_others_and_their_hosts_are_
     assert found.saving_high_ms_per_step == pytest.approx(0.2)
     assert found.saving_ms_per_step is None
     assert "what their hosts do" in (found.saving_null_why or "")
+
+
+def test_a_host_that_is_ahead_of_the_pace_of_all_ranks_is_free_for_as_long() -> None:
+    """It takes 44 ms a step, its device 42, and the latest rank 46."""
+    each = EachStep(length_ms=(44.0,), blocked_ms=(0.5,), copy_exposed_ms=None, device_ms=(42.0,))
+    info = msgspec.structs.replace(joined(EARLY).traces[0], each_step=each, overlap=None, meetings=None)
+    latest = msgspec.structs.replace(info, each_step=msgspec.structs.replace(each, length_ms=(46.0,)))
+    assert find_pace_ms(latest) == 46
+    assert find_free_ms(info) == pytest.approx(0.5)
+    assert find_free_ms(info, find_pace_ms(latest)) == pytest.approx(2.5)
 
 
 def test_a_late_rank_gains_nothing_known_where_recorded_steps_are_not_like_the_others() -> None:

@@ -45,15 +45,22 @@ def find_held_ms(traces: Sequence[TraceInfo], between: BetweenRanks | None) -> d
     return held
 
 
-def find_free_ms(info: TraceInfo) -> float | None:
+def find_pace_ms(info: TraceInfo) -> float:
+    """How long the steps of a rank are, on its host or its device, in ms: those of the latest rank are as long as those
+    of all. 0 where that is unknown."""
+    known = (info.each_step.length_ms, info.each_step.device_ms) if info.each_step is not None else ()
+    return max((fmean(lengths) for lengths in known if lengths), default=0.0)
+
+
+def find_free_ms(info: TraceInfo, pace_ms: float = 0.0) -> float | None:
     """How long the host of a rank does nothing of its own in a step, in ms: it is blocked, waits for another rank
-    or may do so, sleeps, or is ahead of a device that takes longer. The rest of the step stays, whatever another rank
-    does. ``None`` without steps, or without calls."""
+    or may do so, sleeps, or is ahead of a device or of all ranks' pace, which take longer. The rest of the step stays,
+    whatever another rank does. ``None`` without steps, or without calls."""
     each = info.each_step
     if each is None or not each.blocked_ms:
         return None
     causes = info.overlap.idle_by_cause if info.overlap is not None else {}
-    ahead_ms = fmean(each.device_ms) - fmean(each.length_ms) if each.device_ms else 0.0
+    ahead_ms = max(fmean(each.device_ms or (0.0,)), pace_ms) - fmean(each.length_ms)
     unseen_ms = info.meetings.unseen_ms if info.meetings is not None else 0.0
     free_ms = fmean(each.blocked_ms) + sum(causes.get(cause, 0.0) for cause in OF_OTHERS) + max(ahead_ms, 0.0)
     return free_ms + unseen_ms
