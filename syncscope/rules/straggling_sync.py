@@ -23,7 +23,8 @@ from syncscope.rules.library_sync import LibrarySync
 from syncscope.rules.pageable_copy import PageableCopy
 from syncscope.rules.scalar_read import ScalarRead
 from syncscope.rules.tensor_print import TensorPrint
-from syncscope.schema.findings import Finding
+from syncscope.schema.findings import STARVED, Finding
+from syncscope.schema.idle import main_cause
 from syncscope.schema.numbers import milliseconds
 from syncscope.schema.report import START, Delay, NotChecked, Report, TraceInfo
 from syncscope.timeline import Place, Timeline
@@ -222,6 +223,7 @@ class StragglingSync(RunRule):
             for other in findings
             if (other.trace == number and site is not None and other.site == site)
             or (other.trace == number and delay.cause == LAUNCHES and other.rule == LaunchBound.code)
+            or (other.trace == number and other.rule == STARVED and _is_mostly_for(other, delay.cause))
             or (other.trace in late.held_traces and other.rule == CommNotOverlapped.code)
         }
         main = (name for name, held in late.names.most_common() if held >= MAIN_SHARE * late.held * 1e6)
@@ -249,6 +251,12 @@ class StragglingSync(RunRule):
             saving_high_ms_per_step=most,
             saving_null_why=unlike or AT_MOST,
         )
+
+
+def _is_mostly_for(starved: Finding, cause: str) -> bool:
+    """Whether a finding about idle time is mostly about one cause, and so its fix is for that."""
+    main = main_cause(starved)
+    return main is not None and main.cause == cause
 
 
 def _unlike_the_others(infos: Iterable[TraceInfo]) -> str | None:
