@@ -5,9 +5,9 @@ import pytest
 
 from syncscope.analysis.analyze import analyze_timelines
 from syncscope.analysis.merge import merge
-from syncscope.rules.base.waiting_ranks import find_free_ms, find_pace_ms
+from syncscope.rules.base.waiting_ranks import find_free_ms, find_pace_ms, limit_by_late_ranks
 from syncscope.rules.straggling_sync import StragglingSync
-from syncscope.schema.findings import Finding
+from syncscope.schema.findings import Finding, IdleCause
 from syncscope.schema.report import EachStep, Replay, Report
 from syncscope.timeline import Timeline
 from tests.builders import TraceBuilder
@@ -448,6 +448,19 @@ def waiting(blocked: float) -> TraceBuilder:
     for step in range(3):
         builder.stream_sync(2000.0 * step + 1000 - blocked, blocked)
     return builder
+
+
+def test_a_rank_that_waits_gains_no_more_from_a_cause_of_idle_time_than_from_all() -> None:
+    """Traces without steps: what the early rank does sooner, it waits longer."""
+    report = joined(EARLY, rank(1, 500, 500, 500))
+    assert report.between_ranks is not None
+    whole = msgspec.structs.replace(report.between_ranks, whole=True)
+    cause = IdleCause(cause="host work", ms_per_step=0.8, saving_low_ms_per_step=0.0, saving_high_ms_per_step=0.8)
+    bounds = {"saving_ms_per_step": None, "saving_low_ms_per_step": 0.0, "saving_high_ms_per_step": 0.8}
+    idle = next(one for one in report.findings if one.rule == "OVL303" and one.rank == 0)
+    (limited,) = limit_by_late_ranks([msgspec.structs.replace(idle, causes=(cause,), **bounds)], "OVL302", whole)
+    assert limited.saving_high_ms_per_step == 0
+    assert limited.causes[0].saving_high_ms_per_step == 0
 
 
 def test_a_late_rank_costs_no_more_than_it_holds_the_others_and_their_hosts_are_free() -> None:

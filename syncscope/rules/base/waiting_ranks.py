@@ -10,6 +10,7 @@ import msgspec
 
 from syncscope.rules.base.lateness import waits_ms
 from syncscope.schema.findings import Finding
+from syncscope.schema.idle import cap_causes
 from syncscope.schema.numbers import milliseconds
 from syncscope.schema.ranks import BetweenRanks
 from syncscope.schema.report import TraceInfo
@@ -140,7 +141,7 @@ def _limit(finding: Finding, most: float, waited: str) -> Finding:
     if not less and not message[1]:
         return finding
     least, likely = finding.saving_low_ms_per_step, finding.likely_saving_ms_per_step
-    return msgspec.structs.replace(
+    limited = msgspec.structs.replace(
         finding,
         severity="warning" if finding.severity == "error" else finding.severity,
         saving_low_ms_per_step=None if least is None else max(least - less, 0.0),
@@ -148,3 +149,4 @@ def _limit(finding: Finding, most: float, waited: str) -> Finding:
         likely_saving_ms_per_step=None if likely is None else min(likely, most),
         message=f"{message[0]}{WAITS}{waited} for others that come late, so they set the pace",
     )
+    return cap_causes(limited)
