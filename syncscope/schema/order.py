@@ -42,8 +42,8 @@ AS_MUCH = 0.5
 """What makes a rank come late explains it where it gains this share of what the rank's not being late does, and a rank
 that comes late explains a wait where it holds others for this share of it."""
 
-OF_A_LATE_RANK = (PACED, STARVED)
-"""Rules about what makes a rank come late."""
+OF_A_LATE_RANK = {PACED: AS_MUCH, STARVED: 0.9}
+"""Rules about what makes a rank come late, and that share: their fix for launches is the late rank's word for word."""
 
 RARE = 0.5
 """Times a step below which what was only counted happens in few of them."""
@@ -92,8 +92,10 @@ def _find_cause(finding: Finding, others: Sequence[Finding]) -> _Cause | None:
     mine = gain(finding)
     if finding.rule.startswith(BETWEEN_RANKS):
         related = [one for one in others if one.rule in OF_A_LATE_RANK and one.fingerprint in finding.related]
-        gains = [gain(one) for one in related if one.trace == finding.trace]
-        known = [gained for gained in gains if mine is not None and gained is not None and gained >= AS_MUCH * mine]
+        gains = [(gain(one), OF_A_LATE_RANK[one.rule]) for one in related if one.trace == finding.trace]
+        known = [
+            gained for gained, share in gains if mine is not None and gained is not None and gained >= share * mine
+        ]
         return _Cause(max(known), 1) if known else None
     if mine is not None or finding.saving_null_why != LATE_PEER:
         return None

@@ -48,11 +48,13 @@ def test_a_rank_that_is_late_since_it_launches_comes_behind_the_finding_about_it
 
 
 def test_a_rank_that_is_late_since_its_host_works_comes_behind_the_finding_about_that_work() -> None:
-    work = one("OVL303", saving_low_ms_per_step=0.0, saving_high_ms_per_step=9.0)
+    work = one("OVL303", saving_low_ms_per_step=0.0, saving_high_ms_per_step=10.0)
     late = one("DST601", saving_low_ms_per_step=0.0, saving_high_ms_per_step=11.0, related=(work.fingerprint,))
     assert ordered([late, work]) == (work, late)
     other = msgspec.structs.replace(late, related=())
     assert ordered([other, work]) == (other, work)
+    most = msgspec.structs.replace(work, saving_high_ms_per_step=9.0)
+    assert ordered([most, late]) == (late, most), "the late rank has more to gain than that"
 
 
 def test_a_wait_for_a_late_rank_comes_behind_what_is_told_of_that_rank() -> None:
