@@ -44,6 +44,10 @@ from syncscope.trace.beside import Beside
 from syncscope.trace.reader import load_ranks
 
 TOOL = Tool(name="syncscope", version=__version__)
+OF_WAIT = 1.5
+"""A saving of up to so many times what the host waits is that wait. What is more than that comes of something else that
+the fix does, such as a loader that hands batches over from another thread."""
+
 EMPTY_REPORT = Report(tool=TOOL, traces=(), findings=())
 
 NOTHING_KEPT = b""
@@ -281,7 +285,7 @@ def give_savings(report: Report, prepared: Prepared, estimate: Estimate) -> Repo
         report,
         traces=(msgspec.structs.replace(info, replay=estimate.replay),),
         findings=(
-            *(_with_run_saving(finding, info.steps.bare_ms) for finding in estimate.findings),
+            *(with_run_saving(finding, info.steps.bare_ms) for finding in estimate.findings),
             *report.findings[len(prepared.findings) :],
         ),
         saving_all_ms_per_step=estimate.together.ms,
@@ -293,13 +297,17 @@ def give_savings(report: Report, prepared: Prepared, estimate: Estimate) -> Repo
     )
 
 
-def _with_run_saving(finding: Finding, step_ms: float | None) -> Finding:
-    """The finding with what it saves over the run: as much an occurrence as in the recorded steps. An error that saves
-    little of a step of ``step_ms`` there is a warning."""
+def with_run_saving(finding: Finding, step_ms: float | None) -> Finding:
+    """The finding with what it saves over the run: as much an occurrence as in the recorded steps, and where that is
+    the wait itself as much less as it blocks less there. An error that saves little of a step of ``step_ms`` there is a
+    warning."""
     saving, recorded, run = finding.saving_ms_per_step, finding.per_step, finding.run_per_step
     if saving is None or run is None or not recorded:
         return finding
-    of_run = round(saving / recorded * run, 6)
+    of_run, held, of_wait = saving / recorded * run, finding.stall_ms_per_step, finding.run_stall_ms_per_step
+    if held and of_wait is not None and saving <= OF_WAIT * held:
+        of_run = min(of_run, saving * of_wait / held)
+    of_run = round(of_run, 6)
     return msgspec.structs.replace(
         finding, run_saving_ms_per_step=of_run, severity=lower_severity(finding.severity, of_run, step_ms)
     )

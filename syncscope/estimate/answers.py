@@ -14,7 +14,7 @@ from syncscope.rules import BY_CODE
 from syncscope.rules.base.groups import SAVING_NULL_WHY
 from syncscope.rules.base.question import Intervention, NoQuestion
 from syncscope.schema.findings import Finding, Severity, Sketch
-from syncscope.schema.idle import main_cause
+from syncscope.schema.idle import cap_causes, main_cause
 from syncscope.schema.numbers import milliseconds
 
 DRIFT = 0.01
@@ -192,7 +192,8 @@ def give_causes(
 ) -> Finding:
     """A finding whose causes have their savings, the next of ``savings``; ``None`` for one that cannot be tried. No
     cause saves more than it explains, but for those ``BEYOND_ITSELF``, which save no more than all idle time, nor more
-    than ``left_ms`` of the step, for which the device does not compute."""
+    than ``left_ms`` of the step, for which the device does not compute, nor than the finding, where its saving is
+    known."""
     causes = []
     for cause, saving in zip(finding.causes, islice(savings, len(finding.causes)), strict=True):
         at_most = saving is not None and cause.cause in AT_MOST
@@ -210,4 +211,4 @@ def give_causes(
                 saving_null_why=why if saving else WHY_NONE.get(cause.cause, UNKNOWN),
             )
         )
-    return msgspec.structs.replace(finding, causes=tuple(causes)) if causes else finding
+    return cap_causes(msgspec.structs.replace(finding, causes=tuple(causes))) if causes else finding

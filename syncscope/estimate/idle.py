@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import msgspec
 import numpy as np
 
 from syncscope.estimate.edits import NOTHING, Edit, Edits, Question
+from syncscope.estimate.program import Program
 from syncscope.estimate.study import Study
+from syncscope.timeline import Timeline
 from syncscope.timeline.intervals import Floats, Ints
+from syncscope.timeline.pauses import ONCE as PAUSE
 from syncscope.timeline.tables import CAUSES
 from syncscope.timeline.waits import is_wait
 from syncscope.trace.sets import different
@@ -32,6 +36,7 @@ WHY_NONE = {
     "queued on device": "the work was launched in time, and the device held it back: no change on the host helps",
     "unknown": "the trace does not show what the device did or what the host did: record all of their work",
     "warm-up": ONCE,
+    PAUSE: "one step of several has it: it is no part of each",
 }
 """Why there is nothing to try, by cause."""
 
@@ -123,6 +128,29 @@ def leave_out_warm_up(study: Study) -> Question:
     calls = study.timeline.calls.take(items.call[(items.call >= 0) & (items.wait | items.blocks)])
     once = calls.row[study.timeline.warming_up(calls.ts, calls.end, calls.tid) != ""]
     return edits | {item: Edit(pre=0.0, own=0.0, free=True) for item in study.items(once)}
+
+
+def without_pauses(timeline: Timeline, program: Program) -> Program:
+    """The program without the pauses of a single step, in as far as the host launches only after them; itself where
+    there are none."""
+    bubbles, calls, items = timeline.bubbles, timeline.calls, program.items
+    item, begin = program.items_of(bubbles.launch), bubbles.ts + bubbles.due_to("wait")
+    held = np.where(item >= 0, np.minimum(np.append(calls.ts, 0)[bubbles.launch], bubbles.end), begin) - begin
+    paused = (bubbles.due_to(PAUSE) > 0) & (held > 0)
+    if not paused.any():
+        return program
+    pre, own, study = items.pre.copy(), items.own.copy(), Study(timeline, program)
+    chain_of = items.chain[item]
+    for chain in different(chain_of[paused]).tolist():
+        mine = paused & (chain_of == chain)
+        left = _leave_out(study, begin[mine], begin[mine] + held[mine], np.ones(int(mine.sum())), chain)
+        pre[left.items] *= left.column("pre")
+        own[left.items] *= left.column("own")
+    gone = float((items.pre - pre + items.own - own).sum())
+    return msgspec.structs.replace(
+        program, items=items.replace(pre=pre, own=own), host_ns=program.host_ns - gone,
+        device_ns=program.device_ns - gone,
+    )  # fmt: skip
 
 
 def _shorten(study: Study, cause: str) -> Question:

@@ -9,15 +9,16 @@ from __future__ import annotations
 import numpy as np
 
 from syncscope.timeline import Timeline
+from syncscope.timeline.pauses import ONCE as PAUSE
 
 
 def share_since(timeline: Timeline, since: int | None) -> float:
-    """Share of the time without compute, but for warm-up, that is not idle time before ``since``, ns; 1 for ``None``
-    and where there is no such time."""
+    """Share of the time without compute, but for what is done once, that is not idle time before ``since``, ns; 1 for
+    ``None`` and where there is no such time."""
     overlap, bubbles = timeline.overlap, timeline.bubbles
     if overlap is None or since is None:
         return 1.0
-    idle = bubbles.dur - bubbles.due_to("warm-up")
+    idle = bubbles.dur - bubbles.due_to("warm-up") - bubbles.due_to(PAUSE)
     before = np.minimum(np.clip(since - bubbles.ts, 0, bubbles.dur), idle)
     exposed_ms = (overlap.copy_exposed_ms + overlap.comm_exposed_ms) * max(len(timeline.steps), 1)
     whole = float(idle.sum()) + exposed_ms * 1e6

@@ -25,10 +25,12 @@ from syncscope.rules.copy_not_overlapped import CopyNotOverlapped
 from syncscope.rules.launch_bound import find_most_ms
 from syncscope.rules.pageable_copy import PageableCopy
 from syncscope.rules.pin_then_copy import PinThenCopy
+from syncscope.schema.findings import LATE_PEER
 from syncscope.schema.idle import own_cause
 from syncscope.timeline import Timeline
 from syncscope.timeline.intervals import Ints, Union
 from syncscope.timeline.late_peers import find_transfers, mostly_wait
+from syncscope.timeline.pauses import ONCE as PAUSE
 from syncscope.timeline.row_groups import group_rows
 from syncscope.timeline.tables import Activities, Waits
 from syncscope.timeline.waits import is_wait
@@ -53,10 +55,9 @@ of what the most of them does, and it does more."""
 NEVER = np.iinfo(np.int64).max
 """A time after all others, ns."""
 
-BEYOND, BEYOND_SHARE = ("unknown", "warm-up"), 0.1
+BEYOND, BEYOND_SHARE = ("unknown", "warm-up", PAUSE), 0.1
 """Causes of idle time that no change of the host makes less, and the share of the step from which on they count."""
 
-LATE_PEER = "it is the wait for another rank: what is gained there shows in the traces of all of them"
 LAST = "nothing follows it that could begin sooner"
 
 
@@ -168,7 +169,8 @@ def _limit(study: Study, hit: Hit, lateness: Lateness) -> Limit:
     if intervention is Intervention.FILL_IDLE and idle_ms is not None:
         own = own_cause(hit.finding)
         own_ms = idle_ms if own is None or own.cause in BEYOND_ITSELF else own.ms_per_step
-        once_ms = timeline.overlap.idle_by_cause.get("warm-up", 0.0) if timeline.overlap else 0.0
+        by_cause = timeline.overlap.idle_by_cause if timeline.overlap else {}
+        once_ms = by_cause.get("warm-up", 0.0) + by_cause.get(PAUSE, 0.0)
         left_ms = (span[1] - span[0]) * 1e-6 / steps - once_ms
         return Limit(ms=own_ms, share=min(idle_ms / left_ms, 1.0) if left_ms > 0 else 1.0)
     if intervention is Intervention.REPLAY_GRAPHS and is_at_most(study, hit):

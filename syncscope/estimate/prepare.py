@@ -21,7 +21,7 @@ from syncscope.estimate.best import at_best
 from syncscope.estimate.edits import NOTHING, Question
 from syncscope.estimate.first_step import cause_comes_back, comes_back
 from syncscope.estimate.graph_questions import ask_about_graphs, may_ask
-from syncscope.estimate.idle import cause_question, leave_out_warm_up
+from syncscope.estimate.idle import cause_question, leave_out_warm_up, without_pauses
 from syncscope.estimate.limits import (
     Limit,
     find_computed,
@@ -49,7 +49,7 @@ from syncscope.trace.columns import Columns
 NO_STEPS = "the trace has no steps, and is too long to count as one: call prof.step() at the end of each step"
 NO_CALLS = "the trace holds no runtime calls to replay: record with ProfilerActivity.CPU too"
 NO_DEVICE = "the trace holds no device activity to replay"
-WITHOUT_ONCE = "what is done once (warm-up) is left out of the time that savings are shares of"
+WITHOUT_ONCE = "what is done once (warm-up, or a pause of one step) is left out of the time that savings are shares of"
 WHOLE = "the trace has no steps, so all of it counts as one: savings are in all, not a step"
 
 
@@ -153,6 +153,7 @@ def prepare(
         found = tuple(_lowered(timeline, finding) for finding in findings)
         return replace(prepared, findings=found, replay=Replay(null_why=_missing(timeline)) if hits else None)
     bare = recording.bare if recording else None
+    whole, compiled = compiled, without_pauses(timeline, compiled)
     study = Study(timeline, compiled)
     untried = tuple(why_untried(timeline, hit) for hit in hits)
     questions = tuple(NOTHING if why else question(study, hit) for hit, why in zip(hits, untried, strict=True))
@@ -164,7 +165,8 @@ def prepare(
     causes = tuple(cause_question(study, cause.cause) for cause in named)
     timed = bare_ms is not None or (bare is not None and bare_step_ns(bare) is not None)
     base = NOTHING if timed or is_first_pass(timeline, hits) else leave_out_warm_up(study)
-    assumptions = (*(() if len(timeline.steps) else (WHOLE,)), *((WITHOUT_ONCE,) if base else ()))
+    without_once = (WITHOUT_ONCE,) if base or compiled is not whole else ()
+    assumptions = (*(() if len(timeline.steps) else (WHOLE,)), *without_once)
     return replace(
         prepared,
         handed_ms=tuple(measure_handed_over(study, hit) for hit in hits),

@@ -27,6 +27,7 @@ LEAST_PIECE = 0.01
 BECAUSE = {
     "wait": "the host was waiting and had queued nothing",
     "warm-up": "the host did what is done once: it captured graphs, compiled, or loaded and chose kernels",
+    "single pause": "it paused in one step, and in no other at the same place",
     "data loading": "the host was loading data",
     "allocation": "the host was allocating memory",
     "pageable copy": "the host was inside copies of pageable memory",

@@ -11,7 +11,7 @@ from syncscope.rules.base.idle_causes import find_idle_causes
 from syncscope.rules.base.idle_circumstances import BEFORE_COPIES, name_circumstances, name_host_work
 from syncscope.rules.base.idle_places import find_idle_place
 from syncscope.rules.base.late_begins import LATE, is_mostly_late, tell_late
-from syncscope.rules.base.pauses import tell_of_one_pause, tell_of_pauses
+from syncscope.rules.base.pauses import paused_ms, tell_of_one_pause, tell_of_pauses, tell_of_single_pause
 from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.recorded_graphs import count_recordings
 from syncscope.rules.base.rule import Hit, Inspection, RankRule, Rule
@@ -31,6 +31,7 @@ from syncscope.schema.idle import (
 from syncscope.schema.numbers import milliseconds, percent
 from syncscope.timeline import Timeline
 from syncscope.timeline.bubbles import SLOW_PACE
+from syncscope.timeline.pauses import ONCE as PAUSE
 from syncscope.timeline.places import NOWHERE, Place
 
 HOSTS = ("host work", "launching", "host collective", "host idle", "data loading", "pageable copy")
@@ -89,7 +90,8 @@ class DeviceStarved(RankRule):
     and more than the device waits for because of any other finding.
     Where the bare step time is known, what the profiler adds to the step is not counted as idle. Warm-up is not either:
     while graphs are captured, code is compiled, or kernels are loaded and chosen, an idle device is no problem of the
-    steps that follow. Where there is little else, the finding is a note.
+    steps that follow. Nor are pauses of more than 1 ms that one step of three or more has at places where no other
+    step has any. Both are said apart, and where there is little else, the finding is a note.
     A bubble behind a wait is charged to the wait only for as long as the wait blocked the host. The rest is the host's
     own work, and would be there without the wait.
     """
@@ -110,20 +112,23 @@ class DeviceStarved(RankRule):
         steps = max(len(timeline.steps), 1)
         span_ms = (timeline.span[1] - timeline.span[0]) * 1e-6 / steps
         idle_ms = timeline.overlap.idle_ms - _profiler_ms(timeline)
-        once_ms = timeline.overlap.idle_by_cause.get(ONCE, 0.0)
+        warm_ms, apart_ms = timeline.overlap.idle_by_cause.get(ONCE, 0.0), paused_ms(timeline)
+        once_ms = warm_ms + apart_ms
         left_ms = span_ms - once_ms
         if span_ms <= 0:
             return []
         if idle_ms < LEAST_SHARE * span_ms:
             waits = self._waits_at_length(inspection, left_ms)
-            return [Hit(self._finding(inspection, left_ms, once_ms, self.severity))] if waits else []
+            return [Hit(self._finding(inspection, left_ms, warm_ms, self.severity))] if waits else []
         little_ms = max(FIRST_PASS * span_ms, OF_WARM_UP * once_ms)
         if once_ms > 0 and not len(timeline.steps) and idle_ms - once_ms < little_ms:
             return [Hit(self._warming_up(timeline, once_ms, span_ms))]
         unknown_ms = timeline.overlap.idle_by_cause.get("unknown", 0.0) if len(timeline.calls) else 0.0
         if left_ms >= LEAST_SHARE * span_ms and idle_ms - once_ms >= LEAST_SHARE * left_ms:
             sure = idle_ms - once_ms - unknown_ms >= LEAST_SHARE * (left_ms - unknown_ms)
-            return [Hit(self._finding(inspection, left_ms, once_ms, self.severity if sure else "note"))]
+            return [Hit(self._finding(inspection, left_ms, warm_ms, self.severity if sure else "note"))]
+        if apart_ms > warm_ms:
+            return [Hit(self._pausing(timeline, apart_ms, span_ms))] if apart_ms >= LEAST_SHARE * span_ms else []
         return [Hit(self._warming_up(timeline, once_ms, span_ms))] if once_ms > 0 else []
 
     def _waits_at_length(self, inspection: Inspection, span_ms: float) -> bool:
@@ -165,13 +170,30 @@ class DeviceStarved(RankRule):
             fix=self.advise(ONCE),
         )
 
-    def _finding(self, inspection: Inspection, span_ms: float, once_ms: float, severity: Severity) -> Finding:
-        """The finding of a device that is idle besides the warm-up; ``span_ms`` is without it."""
+    def _pausing(self, timeline: Timeline, apart_ms: float, span_ms: float) -> Finding:
+        """The note on a trace whose device is idle in the pauses of a single step."""
+        due = timeline.bubbles.due_to(PAUSE) > 0
+        return self.finding(
+            NOWHERE,
+            severity="note",
+            rank=timeline.trace.rank,
+            count=int(due.sum()),
+            per_step=float(due.sum()) / len(timeline.steps),
+            first_ns=int(timeline.bubbles.ts[due].min()),
+            idle_ms_per_step=apart_ms,
+            message=f"the device is idle for {tell_of_single_pause(timeline)}: {percent(apart_ms, span_ms)} of all, "
+            "and no part of each step",
+            fix=self.advise(PAUSE),
+        )
+
+    def _finding(self, inspection: Inspection, span_ms: float, warm_ms: float, severity: Severity) -> Finding:
+        """The finding of a device that is idle besides the warm-up and the pauses of a single step; ``span_ms`` is
+        without them."""
         timeline = inspection.timeline
         overlap, steps, bubbles = timeline.overlap, len(timeline.steps), timeline.bubbles
         assert overlap is not None
-        idle_ms = overlap.idle_ms - once_ms
-        causes = {cause: ms for cause, ms in overlap.idle_by_cause.items() if cause != ONCE}
+        idle_ms = overlap.idle_ms - warm_ms - paused_ms(timeline)
+        causes = {cause: ms for cause, ms in overlap.idle_by_cause.items() if cause not in (ONCE, PAUSE)}
         every = find_culprits(inspection)
         culprits = [culprit for culprit in every if culprit.caused_ms >= MAIN_SHARE * idle_ms]
         others = [culprit.finding for culprit in culprits]
@@ -184,7 +206,9 @@ class DeviceStarved(RankRule):
         per = "a step" if steps else "in all"
         recorded = ("recorded",) if len(timeline.calls) else ()
         shared = ("shared",) if others_too else (LATE,) if is_mostly_late(timeline) else ()
-        warming = f", besides {milliseconds(once_ms)} of warm-up" if once_ms else ""
+        apart = [f"{milliseconds(warm_ms)} of warm-up"] if warm_ms else []
+        apart += [tell_of_single_pause(timeline)] if paused_ms(timeline) else []
+        besides_that = f", besides {' and '.join(apart)}" if apart else ""
         found = self.finding(
             place,
             severity=severity,
@@ -196,7 +220,7 @@ class DeviceStarved(RankRule):
             idle_ms_per_step=idle_ms,
             causes=named,
             message=f"the device is idle for {milliseconds(idle_ms)} of {milliseconds(span_ms)} {per} "
-            f"({percent(idle_ms, span_ms)}){warming}: {parts}{tell_late(timeline)}{where}",
+            f"({percent(idle_ms, span_ms)}){besides_that}: {parts}{tell_late(timeline)}{where}",
             fix="",
         )
         main, sums_up, longest = main_cause(found), is_summed_up(found), next(iter(causes), "unknown")
@@ -210,13 +234,12 @@ class DeviceStarved(RankRule):
             found,
             work_ends_at=ended.lines if ended else (),
             sums_up=sums_up,
-            fix=_with_lines(entry.sentence, timeline, first) + self._add_to_fix(timeline, besides, idle_ms),
+            fix=_with_lines(entry.sentence, timeline, first)
+            + self._fix_beside(timeline, besides)
+            + tell_of_one_pause(timeline),
             asks_for_more=entry.asks_for_more,
             message=found.message + said,
         )
-
-    def _add_to_fix(self, timeline: Timeline, besides: IdleCause | None, idle_ms: float) -> str:
-        return self._fix_beside(timeline, besides) + tell_of_one_pause(timeline, idle_ms, ONCE)
 
     def _fix_beside(self, timeline: Timeline, cause: IdleCause | None) -> str:
         """What a fix that only asks for another recording says of a cause that the host could leave out."""
@@ -300,7 +323,7 @@ def _profiler_ms(timeline: Timeline) -> float:
     steps = timeline.step_figures
     if steps.profiled_ms is None or steps.bare_ms is None:
         return 0.0
-    return max(0.0, steps.profiled_ms - steps.bare_ms)
+    return max(0.0, steps.profiled_ms - paused_ms(timeline) - steps.bare_ms)
 
 
 def _line(finding: Finding) -> str:

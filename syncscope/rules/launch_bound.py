@@ -9,6 +9,7 @@ from syncscope.advice import Advice
 from syncscope.rules.base.idle_places import find_idle_place
 from syncscope.rules.base.late_begins import find_late_ms
 from syncscope.rules.base.launch_advice import OF_COMPILED
+from syncscope.rules.base.pauses import paused_ms
 from syncscope.rules.base.program import ends_with_graph, name_compiled
 from syncscope.rules.base.question import Intervention
 from syncscope.rules.base.rule import Hit, Inspection, RankRule
@@ -247,8 +248,8 @@ def _find_pace(timeline: Timeline) -> _Pace | None:
     steps, scale = max(len(timeline.steps), 1), _bare_share(timeline)
     if launching is None or overlap is None or span is None or launching.launches < LEAST_LAUNCHES * steps:
         return None
-    span_ms = (span[1] - span[0]) * 1e-6 / steps - overlap.idle_by_cause.get(ONCE, 0.0)
-    host_ms = launching.own_ns * 1e-6 / steps * scale
+    span_ms = (span[1] - span[0]) * 1e-6 / steps - overlap.idle_by_cause.get(ONCE, 0.0) - paused_ms(timeline)
+    host_ms = (launching.own_ns * 1e-6 / steps - paused_ms(timeline)) * scale
     if host_ms <= overlap.device_busy_ms:
         return None
     waiting_ms, bare_ms = _waiting_ms(timeline), scale * span_ms
@@ -346,4 +347,4 @@ def _bare_share(timeline: Timeline) -> float:
     steps = timeline.step_figures
     if steps.bare_ms is None or not steps.profiled_ms:
         return 1 / PROFILED
-    return min(1.0, steps.bare_ms / steps.profiled_ms)
+    return min(1.0, steps.bare_ms / (steps.profiled_ms - paused_ms(timeline)))

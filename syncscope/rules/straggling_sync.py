@@ -13,7 +13,7 @@ from syncscope.rules.base.lateness import tell_of_ranks
 from syncscope.rules.base.meetings import is_alone
 from syncscope.rules.base.question import NoQuestion
 from syncscope.rules.base.rule import RunFindings, RunRule
-from syncscope.rules.base.waiting_ranks import find_free_ms, find_held_ms, limit_by_late_ranks
+from syncscope.rules.base.waiting_ranks import find_free_ms, find_held_ms, find_pace_ms, limit_by_late_ranks
 from syncscope.rules.blocking_copy import BlockingCopy
 from syncscope.rules.comm_not_overlapped import CommNotOverlapped
 from syncscope.rules.dynamic_shape import DynamicShape
@@ -23,11 +23,14 @@ from syncscope.rules.library_sync import LibrarySync
 from syncscope.rules.pageable_copy import PageableCopy
 from syncscope.rules.scalar_read import ScalarRead
 from syncscope.rules.tensor_print import TensorPrint
-from syncscope.schema.findings import Finding
+from syncscope.schema.findings import STARVED, Finding
+from syncscope.schema.idle import main_cause
 from syncscope.schema.numbers import milliseconds
 from syncscope.schema.report import START, Delay, NotChecked, Report, TraceInfo
 from syncscope.timeline import Place, Timeline
 from syncscope.timeline.collectives import POINT_TO_POINT
+from syncscope.timeline.pauses import ONCE as PAUSE
+from syncscope.timeline.pauses import SEVERAL
 
 LEAST_SHARE = 0.02
 """A rank is reported if it holds the others for at least this share of its step, without steps of all that its device
@@ -84,6 +87,7 @@ BECAUSE = {
     "unknown": "and nothing shows why",
     START: "while the host has not launched its first work",
     ONCE: "in warm-up, which later steps do not repeat",
+    PAUSE: "in one step alone",
 }
 """Causes of idle time, to end a sentence."""
 
@@ -124,6 +128,7 @@ class StragglingSync(RunRule):
     question = NoQuestion(AT_MOST)
     advice = (
         Advice(ONCE, "Record later steps: what is done once says nothing of those that repeat."),
+        Advice(PAUSE, "Record more steps to see whether it comes again: no other of these has it."),
         Advice(
             ALONE_ON_DEVICE,
             "See what this rank does before it: give its whole trace, with what the host and the device do besides "
@@ -218,6 +223,7 @@ class StragglingSync(RunRule):
             for other in findings
             if (other.trace == number and site is not None and other.site == site)
             or (other.trace == number and delay.cause == LAUNCHES and other.rule == LaunchBound.code)
+            or (other.trace == number and other.rule == STARVED and _is_mostly_for(other, delay.cause))
             or (other.trace in late.held_traces and other.rule == CommNotOverlapped.code)
         }
         main = (name for name, held in late.names.most_common() if held >= MAIN_SHARE * late.held * 1e6)
@@ -226,7 +232,7 @@ class StragglingSync(RunRule):
         where = f", at {site.file}:{site.line}" if site else ""
         why = f": its device is idle for {idle} before, {BECAUSE.get(delay.cause, delay.cause)}{where}"
         unlike = _unlike_the_others(ranks.values())
-        most = None if unlike else round(_gains_at_most(late.held / steps, number, ranks), 6)
+        most = None if unlike else round(_gains_at_most(_held_each_step_ms(late, steps), number, ranks), 6)
         return self.finding(
             Place(site=site, at=delay.at, chain=delay.chain, source=delay.site_source, ordinal=delay.ordinal),
             related=tuple(sorted(related)),
@@ -247,6 +253,12 @@ class StragglingSync(RunRule):
         )
 
 
+def _is_mostly_for(starved: Finding, cause: str) -> bool:
+    """Whether a finding about idle time is mostly about one cause, and so its fix is for that."""
+    main = main_cause(starved)
+    return main is not None and main.cause == cause
+
+
 def _unlike_the_others(infos: Iterable[TraceInfo]) -> str | None:
     """Why what was recorded is no part of a step of the program: a rank's recorded steps are not like its others."""
     replays = (info.replay for info in infos if info.steps.bare_ms is not None)
@@ -256,7 +268,8 @@ def _unlike_the_others(infos: Iterable[TraceInfo]) -> str | None:
 def _gains_at_most(held_ms: float, number: int, ranks: Mapping[int, TraceInfo]) -> float:
     """Milliseconds that a step gets shorter at most where a rank holds others no more: it holds them for ``held_ms``,
     and the step of each of them takes what its own host needs anyhow."""
-    free = (find_free_ms(info) for other, info in ranks.items() if other != number)
+    pace_ms = find_pace_ms(ranks[number])
+    free = (find_free_ms(info, pace_ms) for other, info in ranks.items() if other != number)
     return min([held_ms, *(ms for ms in free if ms is not None)])
 
 
@@ -276,7 +289,16 @@ def _in_one_step(late: LateRank, steps: int) -> str:
     most = max(late.by_step.values(), default=0.0)
     if steps < 2 or most <= IN_ONE_STEP * late.held:
         return ""
-    return f"; of the {milliseconds(late.held)} in {steps} steps {milliseconds(most)} are in one"
+    apart = ", which is left out of what is saved" if steps >= SEVERAL else ""
+    return f"; of the {milliseconds(late.held)} in {steps} steps {milliseconds(most)} are in one{apart}"
+
+
+def _held_each_step_ms(late: LateRank, steps: int) -> float:
+    """Milliseconds for which a rank holds the others in each step: where one of several has most of it, in the rest."""
+    most = max(late.by_step.values(), default=0.0)
+    if steps < SEVERAL or most <= IN_ONE_STEP * late.held:
+        return late.held / steps
+    return (late.held - most) / (steps - 1)
 
 
 def _began_later(before_ms: float, info: TraceInfo) -> str:

@@ -26,12 +26,16 @@ READS: Final = "SYN102"
 """The rule about the most frequent wait: where a trace does not allow to check it, nothing is known of waits."""
 PACED: Final = "LCH501"
 """The rule whose findings hold the idle time of a step without the profiler, as far as that can be told."""
+STARVED: Final = "OVL303"
+"""The rule about all that a device is idle for."""
 TRAINING: Final[PhaseKind] = "train"
 """The kind of phase that a run is judged by, where it has one; the names of such phases begin with it."""
 RACES: Final = "HAZ"
 """How the codes of the rules about races begin. A race makes results wrong, whatever it costs."""
 BETWEEN_RANKS: Final = "DST"
 """How the codes of the rules begin that compare the ranks of a run."""
+LATE_PEER: Final = "it is the wait for another rank: what is gained there shows in the traces of all of them"
+"""Why nothing is known of what collectives gain that wait for another rank."""
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 STATUSES: tuple[Status, ...] = ("unexpected", "baseline", "expected")
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+import msgspec
+
 from syncscope.schema.findings import Finding, IdleCause
 
 OWN_SHARE = 0.1
@@ -11,7 +13,9 @@ HALF_AS_LONG = 0.5
 """A cause that the host could leave out comes before one that it could not, if it is this share of it, and one that a
 profiler does not make longer before launches."""
 
-BESIDE_THE_HOST = frozenset({"collective", "launch latency", "queued on device", "unknown", "warm-up"})
+BESIDE_THE_HOST = frozenset({
+    "collective", "launch latency", "queued on device", "single pause", "unknown", "warm-up",
+})  # fmt: skip
 """Causes that nothing this host leaves out would change."""
 
 LAUNCHES = "launching"
@@ -41,6 +45,28 @@ def main_of(causes: Iterable[IdleCause], idle_ms: float) -> IdleCause | None:
     if found is None or found.cause != LAUNCHES:
         return found
     return next((one for one in own if one.cause in AS_LONG_ALONE and one.ms_per_step >= half), found)
+
+
+def cap_causes(finding: Finding) -> Finding:
+    """A finding about idle time whose causes save no more than it does at the most."""
+    most = finding.saving_high_ms_per_step
+    if most is None or not finding.causes:
+        return finding
+
+    def least(ms: float | None) -> float | None:
+        return ms if ms is None else min(ms, most)
+
+    causes = [
+        msgspec.structs.replace(
+            cause,
+            saving_ms_per_step=least(cause.saving_ms_per_step),
+            saving_low_ms_per_step=least(cause.saving_low_ms_per_step),
+            saving_high_ms_per_step=least(cause.saving_high_ms_per_step),
+            likely_saving_ms_per_step=least(cause.likely_saving_ms_per_step),
+        )
+        for cause in finding.causes
+    ]
+    return msgspec.structs.replace(finding, causes=tuple(causes))
 
 
 def own_cause(finding: Finding) -> IdleCause | None:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from syncscope.schema.findings import (
     BETWEEN_RANKS,
     COUNTED,
+    LATE_PEER,
     NOTHING,
     PACED,
     RACES,
     SEVERITIES,
+    STARVED,
     STATUSES,
     TRAINING,
     Finding,
@@ -36,7 +39,11 @@ UNNAMED = 0.1
 each likely gains less than this share of what it may save."""
 
 AS_MUCH = 0.5
-"""What makes a rank come late explains it where it gains this share of what the rank's not being late does."""
+"""What makes a rank come late explains it where it gains this share of what the rank's not being late does, and a rank
+that comes late explains a wait where it holds others for this share of it."""
+
+OF_A_LATE_RANK = {PACED: AS_MUCH, STARVED: 0.9}
+"""Rules about what makes a rank come late, and that share: their fix for launches is the late rank's word for word."""
 
 RARE = 0.5
 """Times a step below which what was only counted happens in few of them."""
@@ -51,8 +58,8 @@ def ordered(findings: Iterable[Finding], traces: Sequence[TraceInfo] = ()) -> tu
     between them, then by severity and by how often it happens in the run, and what only asks for another recording
     last; but that first where no change has a line or gains a tenth of what it may save, collectives first that are
     exposed for far longer than anything gains, and others before what gains next to nothing beside them. A rank that
-    comes late since it launches comes behind the finding about its launches. Among equals, those of training come
-    first."""
+    comes late comes behind the finding about what its device is idle for, and a wait for it behind that. Among
+    equals, those of training come first."""
     findings = tuple(findings)
     tried = [one for one in findings if _tier(one) == 0 and not one.asks_for_more]
     gains = [max(gain(one) or 0.0, one.saving_high_ms_per_step or 0.0) * weigh(one, traces) for one in tried]
@@ -69,15 +76,36 @@ def ordered(findings: Iterable[Finding], traces: Sequence[TraceInfo] = ()) -> tu
     return tuple(sorted(findings, key=place))
 
 
-def _find_cause(finding: Finding, others: Iterable[Finding]) -> float | None:
-    """What the launches gain that make a rank come late, where that is about as much as the rank's not being late
-    gains, so that their fix is its fix too; ``None`` where no finding is about such, or they explain less of it."""
+class _Cause(NamedTuple):
+    """What a finding follows from that another one is about."""
+
+    gained: float
+    """What that one gains, ms a step."""
+    before: int
+    """How many findings in a row come before this one for that."""
+
+
+def _find_cause(finding: Finding, others: Sequence[Finding]) -> _Cause | None:
+    """What a finding only follows from, where another one is about that. Of a wait for another rank it is that rank's
+    being late, where that holds the others for about as long. Of a rank that comes late it is what its device is idle
+    for, where that gains about as much, so that its fix is the late rank's too."""
     mine = gain(finding)
-    if mine is None or not finding.rule.startswith(BETWEEN_RANKS):
+    if finding.rule.startswith(BETWEEN_RANKS):
+        related = [one for one in others if one.rule in OF_A_LATE_RANK and one.fingerprint in finding.related]
+        gains = [(gain(one), OF_A_LATE_RANK[one.rule]) for one in related if one.trace == finding.trace]
+        known = [
+            gained for gained, share in gains if mine is not None and gained is not None and gained >= share * mine
+        ]
+        return _Cause(max(known), 1) if known else None
+    if mine is not None or finding.saving_null_why != LATE_PEER:
         return None
-    paced = (one for one in others if one.rule == PACED and one.trace == finding.trace)
-    known = [one for one in map(gain, (one for one in paced if one.fingerprint in finding.related)) if one is not None]
-    return next((one for one in known if one >= AS_MUCH * mine), None)
+    late = [one for one in others if one.rule.startswith(BETWEEN_RANKS) and finding.fingerprint in one.related]
+    causes = [
+        min(gained, cause.gained) if (cause := _find_cause(one, others)) else gained
+        for one in late
+        if (gained := gain(one)) is not None and _holds(one) >= AS_MUCH * _holds(finding)
+    ]
+    return _Cause(max(causes), 2) if causes else None
 
 
 def weigh(finding: Finding, traces: Sequence[TraceInfo]) -> float:
@@ -164,15 +192,17 @@ def _holds(finding: Finding) -> float:
 
 
 def _place(
-    finding: Finding, most: float, least: float, weight: float, cause: float | None, *, seldom: bool, first: bool
+    finding: Finding, most: float, least: float, weight: float, cause: _Cause | None, *, seldom: bool, first: bool
 ) -> tuple[object, ...]:
     """Where a finding, a millisecond of which counts for ``weight`` and which may be ``seldom`` or the ``first``, comes
-    among others, of which one can gain ``most``, and one no more than the ``least``; behind its ``cause``, which gains
-    so much, where another is about that."""
+    among others, of which one can gain ``most``, and one no more than the ``least``; behind its ``cause``, where
+    another is about that."""
     gained = gain(finding)
     if gained is not None and cause is not None:
-        gained = min(gained, cause)
-    if gained is None and most > 0:
+        gained = min(gained, cause.gained)
+    if gained is None and cause is not None:
+        gained = cause.gained
+    elif gained is None and most > 0:
         gained = _weighs(finding, most / weight)
         if gained is not None and gained * weight < least:
             gained = None  # behind all whose gain is known: among the others it has its place by what it holds
@@ -185,7 +215,7 @@ def _place(
         _tier(finding),
         gained is None,
         -(gained or 0.0) * weight,
-        cause is not None,
+        0 if cause is None else cause.before,
         gained is None and finding.asks_for_more,
         -held * weight if gained is None else 0.0,
         gained is None and seldom,

@@ -184,6 +184,9 @@ class Meetings(msgspec.Struct, frozen=True, kw_only=True):
     ``None`` where there is neither."""
     groups: dict[str, str] = msgspec.field(default_factory=dict)
     """What the program calls its process groups, by their names in ``collectives``."""
+    unseen_ms: float = 0.0
+    """For how long a step the host may wait for collectives where the trace has no row of a wait: it is in calls for
+    memory, or makes no call, and goes on as the collective ends."""
 
 
 class EachStep(msgspec.Struct, frozen=True, kw_only=True):

@@ -126,6 +126,7 @@ def find_bubbles(
     handed_over = _is_beside_collective(activities, begin, following) & ~held_long
     parts = {
         "wait": by_wait,
+        "single pause": np.zeros_like(end),  # which only the steps together tell (``pauses``)
         "launch latency": latency,
         "queued on device": np.where(handed_over | loads, 0, held - latency),
         "unknown": np.zeros_like(end) if known else end - begin,

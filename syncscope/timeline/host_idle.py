@@ -6,8 +6,10 @@ from typing import Final
 
 import numpy as np
 
-from syncscope.timeline.intervals import Ints
+from syncscope.timeline.calls import COMMANDS
+from syncscope.timeline.intervals import Ints, Union
 from syncscope.timeline.python_stacks import PythonStacks
+from syncscope.timeline.tables import Calls
 
 BUILTINS: Final = ("sleep", "acquire", "select", "poll", "epoll_wait", "recv", "recv_into", "waitpid", "sched_yield")
 """Functions in C that return when something else has happened, or time has passed."""
@@ -32,3 +34,11 @@ def find_idle_frames(stacks: PythonStacks) -> Ints:
     for file, functions in WAITERS.items():
         found |= stacks.are_in(file, functions)
     return np.flatnonzero(found)
+
+
+def find_host_idle(calls: Calls, stacks: PythonStacks) -> Union:
+    """When the thread that launches most sleeps, or waits for a thread or another process."""
+    threads, many = np.unique(calls.tid[calls.do(COMMANDS)], return_counts=True)
+    rows = find_idle_frames(stacks) if len(threads) else np.empty(0, dtype=np.int64)
+    rows = rows[stacks.tid[rows] == threads[many.argmax()]] if len(threads) else rows
+    return Union(stacks.ts[rows], stacks.end[rows])

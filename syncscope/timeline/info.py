@@ -14,6 +14,7 @@ from syncscope.schema.report import Steps as StepFigures
 from syncscope.timeline.bare import bare_step_ns
 from syncscope.timeline.collectives import find_meetings, places_behind
 from syncscope.timeline.gpu import describe_gpu
+from syncscope.timeline.held_hosts import find_unseen_waits
 from syncscope.timeline.intervals import Ints, Union
 from syncscope.timeline.overlap import is_compute, union_of
 from syncscope.timeline.run import describe_run
@@ -177,8 +178,10 @@ def _find_meetings(timeline: Timeline) -> Meetings | None:
         met, tables.bubbles, behind, tables.steps, tables.places, timeline.trace.base_ns, min(starts, default=None),
         int(ran.min()) if len(ran) else None, ranks=timeline.trace.world_size,
     )  # fmt: skip
-    named = timeline.trace.group_names
-    return structs.replace(meetings, groups=named) if meetings is not None and named else meetings
+    if meetings is None or not len(tables.steps):
+        return meetings and structs.replace(meetings, groups=timeline.trace.group_names)
+    unseen = find_unseen_waits(tables.calls, met.take(met.step >= 0)) * 1e-6 / len(tables.steps)
+    return structs.replace(meetings, groups=timeline.trace.group_names, unseen_ms=round(unseen, 6))
 
 
 def _tell_sharing(timeline: Timeline) -> tuple[str, ...]:

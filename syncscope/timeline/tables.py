@@ -21,16 +21,16 @@ from syncscope.timeline.table import Table as Table
 from syncscope.timeline.table import TimedTable as TimedTable
 
 CAUSES = (
-    "wait", "warm-up", "data loading", "allocation", "pageable copy", "host collective", "collective", "host idle",
-    "launching", "host work", "launch latency", "queued on device", "unknown",
+    "wait", "warm-up", "single pause", "data loading", "allocation", "pageable copy", "host collective", "collective",
+    "host idle", "launching", "host work", "launch latency", "queued on device", "unknown",
 )  # fmt: skip
-"""Causes of idle time, as the report names them. *warm-up*: the host does what is done once (``warm_up``). *host
-collective*: the host is inside one of the hosts' own (gloo), and waits for the other ranks. *collective*: the host is
-inside the call of another one, or the device hands over between one and compute. *host idle*: the host sleeps, or
-waits for a thread or another process. *launching*: the host launches one
-thing right after the other, and the device is done sooner. *launch latency*: from the return of the launching call to
-the device's begin. *queued on device*: launched well before, held by the device itself (another stream's event, or
-its own pace). *unknown*: the trace holds no runtime calls."""
+"""Causes of idle time, as the report names them. *warm-up*: the host does what is done once (``warm_up``). *single
+pause*: one step of several has it, whatever it is due to (``pauses``). *host collective*: the host is inside one of the
+hosts' own (gloo), and waits for the other ranks. *collective*: the host is inside the call of another one, or the
+device hands over between one and compute. *host idle*: the host sleeps, or waits for a thread or another process.
+*launching*: the host launches one thing right after the other, and the device is done sooner. *launch latency*: from
+the return of the launching call to the device's begin. *queued on device*: launched well before, held by the device
+itself (another stream's event, or its own pace). *unknown*: the trace holds no runtime calls."""
 
 
 class Steps(TimedTable):

@@ -21,7 +21,7 @@ from syncscope.timeline.compiled_rows import read_compiled
 from syncscope.timeline.compiling import Compiled, find_compiled
 from syncscope.timeline.copies import HOST_COPIES, find_copies
 from syncscope.timeline.copy_ops import CopyOps
-from syncscope.timeline.host_idle import find_idle_frames
+from syncscope.timeline.host_idle import find_host_idle
 from syncscope.timeline.intervals import Bools, Ints, Union
 from syncscope.timeline.kernel_lines import Lines, find_kernel_lines
 from syncscope.timeline.late_peers import find_waiting
@@ -29,6 +29,7 @@ from syncscope.timeline.launching import LAUNCHES
 from syncscope.timeline.loads import find_loads
 from syncscope.timeline.matching import Warned
 from syncscope.timeline.overlap import busiest, compute_unions
+from syncscope.timeline.pauses import set_apart_pauses
 from syncscope.timeline.pins import fed_copies, find_pins
 from syncscope.timeline.places import Place, Places, RecordedCalls, first_place
 from syncscope.timeline.prints import find_prints
@@ -216,17 +217,10 @@ class TraceTables:
         waits = self.waits
         once = self.warming_up(waits.ts, waits.end, waits.tid) != ""
         waits = waits.take(is_wait(waits.kind) & (waits.pending != 0) & ~once)
-        marks = self._places.calls, self.annotations
-        host = when_busy(self.calls, self.waits, self.copies, self.loads, self.warm_ups, self._host_idle, *marks)
-        return find_bubbles(self.on_device, self.calls, self.ops, self.span, waits, host, self._unseen)
-
-    @cached_property
-    def _host_idle(self) -> Union:
-        """When the thread that launches most sleeps, or waits for a thread or another process."""
-        threads, many = np.unique(self.calls.tid[self.calls.do(COMMANDS)], return_counts=True)
-        rows = find_idle_frames(self.stacks) if len(threads) else np.empty(0, dtype=np.int64)
-        rows = rows[self.stacks.tid[rows] == threads[many.argmax()]] if len(threads) else rows
-        return Union(self.stacks.ts[rows], self.stacks.end[rows])
+        marks, idle = (self._places.calls, self.annotations), find_host_idle(self.calls, self.stacks)
+        host = when_busy(self.calls, self.waits, self.copies, self.loads, self.warm_ups, idle, *marks)
+        bubbles = find_bubbles(self.on_device, self.calls, self.ops, self.span, waits, host, self._unseen)
+        return set_apart_pauses(bubbles, self.steps, self.on_device)
 
     @cached_property
     def _unseen(self) -> Unseen:

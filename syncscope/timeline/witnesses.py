@@ -22,6 +22,7 @@ from syncscope.timeline.witnesses_of_launches import (
     about_launches,
     about_launching_ops,
 )
+from syncscope.timeline.witnesses_of_numbers import about_numbers
 from syncscope.timeline.witnesses_of_waits import (
     about_counts,
     about_reads,
@@ -53,7 +54,7 @@ def find_disagreements(timeline: Timeline) -> tuple[Disagreement, ...]:
             *about_devices(timeline),
             *about_commands(timeline),
             *about_clocks(timeline),
-            *about_launching_ops(timeline),
+            *(about_launching_ops(timeline) or about_numbers(timeline)),
             *about_empty_steps(timeline),
             *_about_ops(timeline),
             *_about_names(timeline),

@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 
 from syncscope.estimate.edits import NOTHING
-from syncscope.estimate.idle import AT_MOST, QUESTIONS, WHY_NONE, cause_question
+from syncscope.estimate.fit import find_misfit
+from syncscope.estimate.idle import AT_MOST, QUESTIONS, WHY_NONE, cause_question, without_pauses
+from syncscope.estimate.program import compile_program
 from syncscope.estimate.replay import Scenario, replay
 from syncscope.schema.idle import BESIDE_THE_HOST
+from syncscope.timeline import Timeline
 from syncscope.timeline.tables import CAUSES
 from tests.builders import TraceBuilder
 from tests.estimate.test_questions import STEPS, each_step, saved_us, study
@@ -69,6 +72,23 @@ def test_what_no_change_of_the_host_helps_has_no_question() -> None:
     one = study(each_step(loader))
     for cause in WHY_NONE:
         assert cause_question(one, cause) == NOTHING
+
+
+def test_a_pause_of_one_step_is_no_part_of_the_program() -> None:
+    """Five steps of 1,000 µs with 600 of work, behind 200 of the host's own; the third begins 9,000 µs later."""
+    builder, begins = TraceBuilder(), [0, 1000, 2000, 12_000, 13_000, 14_000]
+    builder.steps(*begins)
+    for number, begin in enumerate(begins[:-1]):
+        at = begin + (9000 if number == 2 else 0)
+        builder.launch("k", call=(at + 200, 5), runs=(at + 210, 600)).stream_sync(at + 215, 600)
+    timeline = Timeline(builder.trace())
+    program = compile_program(timeline)
+    assert program is not None
+    left = without_pauses(timeline, program)
+    assert program.host_ns - left.host_ns == pytest.approx(9_000_000, rel=0.05)
+    assert abs(find_misfit(left)) < 0.05
+    steady = study(each_step(lambda steps, at: steps.launch("k", call=(at + 200, 5), runs=(at + 210, 600))))
+    assert without_pauses(steady.timeline, steady.program) is steady.program
 
 
 def test_no_cause_saves_more_than_the_step() -> None:

@@ -5,9 +5,10 @@ import pytest
 
 from syncscope.analysis.analyze import analyze_timelines
 from syncscope.analysis.merge import merge
+from syncscope.rules.base.waiting_ranks import find_free_ms, find_pace_ms, limit_by_late_ranks
 from syncscope.rules.straggling_sync import StragglingSync
-from syncscope.schema.findings import Finding
-from syncscope.schema.report import Replay, Report
+from syncscope.schema.findings import Finding, IdleCause
+from syncscope.schema.report import EachStep, Replay, Report
 from syncscope.timeline import Timeline
 from tests.builders import TraceBuilder
 from tests.rules.rank_scenes import ALL_REDUCE, joined, rank, stragglers
@@ -89,6 +90,23 @@ def test_a_rank_that_is_late_in_one_step_alone_is_told_so():
     assert once.message.endswith("; of the 0.5 ms in 2 steps 0.5 ms are in one")
     (always,) = stragglers(EARLY, rank(1, 0, 400, 500))
     assert "are in one" not in always.message
+
+
+def test_what_one_step_of_several_is_late_by_is_not_saved_in_each():
+    def late(*steps: float) -> Finding:
+        ends = (1000.0,) * len(steps)
+        free = rank(0, *[0] * len(steps), ends=ends)
+        for step in range(len(steps)):
+            free.stream_sync(2000.0 * step + 450, 550)
+        (found,) = stragglers(free, rank(1, *steps, ends=ends))
+        return found
+
+    once, always = late(0, 60, 60, 500), late(0, 400, 400, 500)
+    assert once.exposed_ms_per_step == pytest.approx(0.62 / 3, abs=1e-6)
+    assert once.message.endswith("of the 0.62 ms in 3 steps 0.5 ms are in one, which is left out of what is saved")
+    assert once.saving_high_ms_per_step == pytest.approx(0.06)
+    assert "are in one" not in always.message
+    assert always.saving_high_ms_per_step == pytest.approx(1.3 / 3, abs=1e-6)
 
 
 def test_what_all_ranks_are_idle_for_is_no_reason():
@@ -432,6 +450,19 @@ def waiting(blocked: float) -> TraceBuilder:
     return builder
 
 
+def test_a_rank_that_waits_gains_no_more_from_a_cause_of_idle_time_than_from_all() -> None:
+    """Traces without steps: what the early rank does sooner, it waits longer."""
+    report = joined(EARLY, rank(1, 500, 500, 500))
+    assert report.between_ranks is not None
+    whole = msgspec.structs.replace(report.between_ranks, whole=True)
+    cause = IdleCause(cause="host work", ms_per_step=0.8, saving_low_ms_per_step=0.0, saving_high_ms_per_step=0.8)
+    bounds = {"saving_ms_per_step": None, "saving_low_ms_per_step": 0.0, "saving_high_ms_per_step": 0.8}
+    idle = next(one for one in report.findings if one.rule == "OVL303" and one.rank == 0)
+    (limited,) = limit_by_late_ranks([msgspec.structs.replace(idle, causes=(cause,), **bounds)], "OVL302", whole)
+    assert limited.saving_high_ms_per_step == 0
+    assert limited.causes[0].saving_high_ms_per_step == 0
+
+
 def test_a_late_rank_costs_no_more_than_it_holds_the_others_and_their_hosts_are_free() -> None:
     late = rank(1, 500, 500, 500)
     (found,) = stragglers(waiting(550), late)
@@ -440,6 +471,16 @@ def test_a_late_rank_costs_no_more_than_it_holds_the_others_and_their_hosts_are_
     assert found.saving_high_ms_per_step == pytest.approx(0.2)
     assert found.saving_ms_per_step is None
     assert "what their hosts do" in (found.saving_null_why or "")
+
+
+def test_a_host_that_is_ahead_of_the_pace_of_all_ranks_is_free_for_as_long() -> None:
+    """It takes 44 ms a step, its device 42, and the latest rank 46."""
+    each = EachStep(length_ms=(44.0,), blocked_ms=(0.5,), copy_exposed_ms=None, device_ms=(42.0,))
+    info = msgspec.structs.replace(joined(EARLY).traces[0], each_step=each, overlap=None, meetings=None)
+    latest = msgspec.structs.replace(info, each_step=msgspec.structs.replace(each, length_ms=(46.0,)))
+    assert find_pace_ms(latest) == 46
+    assert find_free_ms(info) == pytest.approx(0.5)
+    assert find_free_ms(info, find_pace_ms(latest)) == pytest.approx(2.5)
 
 
 def test_a_late_rank_gains_nothing_known_where_recorded_steps_are_not_like_the_others() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from syncscope.schema.findings import Finding, IdleCause, gain
+from syncscope.schema.findings import LATE_PEER, Finding, IdleCause, gain
 from syncscope.schema.order import ordered
 from tests.report import sample, sample_run
 
@@ -45,6 +45,32 @@ def test_a_rank_that_is_late_since_it_launches_comes_behind_the_finding_about_it
     assert ordered([LAUNCHES, far]) == (far, LAUNCHES), "launches explain only a quarter of it"
     elsewhere = msgspec.structs.replace(LAUNCHES, trace=1)
     assert ordered([elsewhere, late()]) == (late(), elsewhere), "the launches of another rank"
+
+
+def test_a_rank_that_is_late_since_its_host_works_comes_behind_the_finding_about_that_work() -> None:
+    work = one("OVL303", saving_low_ms_per_step=0.0, saving_high_ms_per_step=10.0)
+    late = one("DST601", saving_low_ms_per_step=0.0, saving_high_ms_per_step=11.0, related=(work.fingerprint,))
+    assert ordered([late, work]) == (work, late)
+    other = msgspec.structs.replace(late, related=())
+    assert ordered([other, work]) == (other, work)
+    most = msgspec.structs.replace(work, saving_high_ms_per_step=9.0)
+    assert ordered([most, late]) == (late, most), "the late rank has more to gain than that"
+
+
+def test_a_wait_for_a_late_rank_comes_behind_what_is_told_of_that_rank() -> None:
+    wait = one("OVL302", exposed_ms_per_step=90.0, saving_null_why=LATE_PEER)
+    known = {"exposed_ms_per_step": 50.0, "saving_low_ms_per_step": 0.0, "saving_high_ms_per_step": 2.0}
+    late = one("DST601", related=(wait.fingerprint,), **known)
+    assert ordered([wait, READ, late]) == (late, wait, READ)
+    launches = msgspec.structs.replace(LAUNCHES, saving_high_ms_per_step=1.8)
+    paced = msgspec.structs.replace(late, related=(wait.fingerprint, LAUNCHES.fingerprint))
+    assert ordered([wait, paced, launches]) == (launches, paced, wait)
+    short = msgspec.structs.replace(late, exposed_ms_per_step=40.0)
+    assert ordered([wait, short]) == (wait, short), "most of it is a wait for something else"
+    of_another = msgspec.structs.replace(late, related=())
+    assert ordered([wait, of_another]) == (wait, of_another)
+    own = msgspec.structs.replace(wait, saving_null_why=None)
+    assert ordered([own, late]) == (own, late), "the collective itself is what takes the time"
 
 
 def test_the_gain_is_that_of_the_run_where_its_frequency_is_known() -> None:

@@ -371,3 +371,21 @@ def test_a_step_without_calls_between_others_that_have_many_lost_them() -> None:
 def test_a_last_step_without_calls_lost_them_where_it_is_as_long_as_the_others(end: int, lost: bool) -> None:
     trace = busy(TraceBuilder().steps(0, 1000, 2000, 3000, end), 0, 1, 2).op("aten::ones", 3010, 5)
     assert bool(disagreements(trace)) == lost
+
+
+def test_copies_that_block_do_not_show_that_rows_of_waits_were_kept() -> None:
+    def copying(times: int, *, waits: bool) -> TraceBuilder:
+        trace = TraceBuilder().launch("gemm", call=(5, 5), runs=(12, 50))
+        for number in range(times):
+            at = 100 + 40 * number
+            trace.call("hipMemcpyWithStream", at, 20, correlation=50 + number)
+            trace.memcpy("DtoH", at + 5, 10, correlation=50 + number)
+        return trace.device_sync(300, 5) if waits else trace
+
+    assert disagreements(copying(2, waits=True)) == []
+    ((lost, text),) = disagreements(copying(2, waits=False))
+    assert lost == "runtime"
+    assert text.startswith("the trace holds no wait but 2 copies that block, not even the profiler's own")
+    assert "no wait but a copy that blocks" in disagreements(copying(1, waits=False))[0][1]
+    unseen = {one.rule for one in find_unchecked(Timeline(copying(1, waits=False).trace()))}
+    assert {"SYN101", "SYN102", "SYN105", "CPY202"} <= unseen

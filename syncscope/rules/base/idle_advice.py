@@ -48,6 +48,7 @@ ENDS_THERE = (
 ADVICE = (
     Advice("wait", "Remove the waits named here first: the host can then launch ahead of the device."),
     Advice("warm-up", "Record later steps: what is done once says nothing of those that repeat."),
+    Advice("single pause", "Record more steps to see whether it comes again: no other of these has it."),
     Advice(
         f"{STARTS_WORKERS} data loading",
         "Start the loader's workers once (persistent_workers=True), or keep one iterator and take its next batch: each "

@@ -9,6 +9,7 @@ from syncscope.rules.base.idle_places import find_idle_place
 from syncscope.rules.base.rule import Hit, Inspection, Rule
 from syncscope.schema.findings import Finding, IdleCause
 from syncscope.timeline import Place
+from syncscope.timeline.pauses import ONCE as PAUSE
 from syncscope.timeline.places import NOWHERE
 from syncscope.timeline.waits import is_wait
 
@@ -23,7 +24,7 @@ def find_idle_causes(inspection: Inspection, culprits: list[Culprit], about: dic
     assert overlap is not None
     causes = []
     for cause, ms in overlap.idle_by_cause.items():
-        if ms < LEAST_CAUSE * overlap.idle_ms or cause == "warm-up":  # which no later step repeats
+        if ms < LEAST_CAUSE * overlap.idle_ms or cause in ("warm-up", PAUSE):  # no part of each step
             continue
         covering = _covering(cause, inspection, culprits, about)
         place = _place(cause, inspection, culprits)

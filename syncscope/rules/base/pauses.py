@@ -2,25 +2,52 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from syncscope.rules.base.idle_places import find_idle_place
 from syncscope.schema.numbers import milliseconds
 from syncscope.timeline import Timeline
 from syncscope.timeline.bubbles import SLOW_PACE
 from syncscope.timeline.intervals import Union
+from syncscope.timeline.pauses import MAY_PAUSE, SEVERAL
+from syncscope.timeline.pauses import ONCE as PAUSE
+from syncscope.timeline.steps import step_of
 
-SEVERAL, ONE_PAUSE = 3, 0.5
-"""Of so many steps a pause that is this share of all their idle time is no part of each of them."""
+ONE_PAUSE = 0.5
+"""Of fewer steps than ``SEVERAL`` nothing tells whether a pause comes back that is this share of all their time."""
 
 
-def tell_of_one_pause(timeline: Timeline, idle_ms: float, once: str) -> str:
-    """The end of a fix for a device that is idle for ``idle_ms`` a step without the cause ``once``, mostly in one pause
-    of one step; else nothing."""
-    bubbles, steps = timeline.bubbles, len(timeline.steps)
-    longest_ms = float((bubbles.dur - bubbles.due_to(once)).max()) * 1e-6 if len(bubbles) else 0.0
-    if steps < SEVERAL or longest_ms < ONE_PAUSE * idle_ms * steps:
+def paused_ms(timeline: Timeline) -> float:
+    """Milliseconds a step in which the device is idle in the pauses of a single step."""
+    overlap = timeline.overlap
+    return overlap.idle_by_cause.get(PAUSE, 0.0) if overlap is not None else 0.0
+
+
+def tell_of_single_pause(timeline: Timeline) -> str:
+    """What is said of the pauses of a single step: ``426 ms once, in step 1 of 5``, and where the host is."""
+    rows = np.flatnonzero(timeline.bubbles.due_to(PAUSE))
+    number = int(step_of(timeline.steps, np.minimum(timeline.bubbles.end[rows], timeline.steps.end.max()) - 1)[0])
+    whole, steps = milliseconds(paused_ms(timeline) * len(timeline.steps)), len(timeline.steps)
+    place = find_idle_place(timeline, PAUSE)
+    where = f" ({place.in_words()})" if place is not None and place.place.at is not None else ""
+    return f"{whole} once, in step {number + 1} of the {steps} recorded{where}"
+
+
+def tell_of_one_pause(timeline: Timeline) -> str:
+    """The end of a fix for a device that is idle in pauses of a single step, or in one for most of the time of steps
+    that are too few to tell whether each has it; else nothing."""
+    bubbles, steps, span = timeline.bubbles, len(timeline.steps), timeline.span
+    if paused_ms(timeline):
+        told = tell_of_single_pause(timeline)
+        return f" It is also idle for {told}: no part of each step, unless later ones show that it comes again."
+    longest = int(np.sum([bubbles.due_to(cause) for cause in MAY_PAUSE], axis=0).max(initial=0))
+    if not steps or steps >= SEVERAL or span is None or longest < ONE_PAUSE * (span[1] - span[0]):
         return ""
-    of_all = f"{milliseconds(longest_ms)} of the {milliseconds(idle_ms * steps)} in {steps} steps"
-    return f" One pause takes {of_all}, though: record others to see whether it comes again."
+    recorded = "the one step recorded" if steps == 1 else f"the {steps} steps recorded"
+    return (
+        f" One pause takes {milliseconds(longest * 1e-6)} of {recorded}, though: record {SEVERAL} or more to see "
+        "whether it comes again."
+    )
 
 
 def tell_of_pauses(timeline: Timeline, once: str, least_share: float) -> str:

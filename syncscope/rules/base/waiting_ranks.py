@@ -10,6 +10,7 @@ import msgspec
 
 from syncscope.rules.base.lateness import waits_ms
 from syncscope.schema.findings import Finding
+from syncscope.schema.idle import cap_causes
 from syncscope.schema.numbers import milliseconds
 from syncscope.schema.ranks import BetweenRanks
 from syncscope.schema.report import TraceInfo
@@ -45,16 +46,25 @@ def find_held_ms(traces: Sequence[TraceInfo], between: BetweenRanks | None) -> d
     return held
 
 
-def find_free_ms(info: TraceInfo) -> float | None:
-    """How long the host of a rank does nothing of its own in a step, in ms: it is blocked, waits for another rank,
-    sleeps, or is ahead of a device that takes longer. The rest of the step stays, whatever another rank does. ``None``
-    without steps, or without calls."""
+def find_pace_ms(info: TraceInfo) -> float:
+    """How long the steps of a rank are, on its host or its device, in ms: those of the latest rank are as long as those
+    of all. 0 where that is unknown."""
+    known = (info.each_step.length_ms, info.each_step.device_ms) if info.each_step is not None else ()
+    return max((fmean(lengths) for lengths in known if lengths), default=0.0)
+
+
+def find_free_ms(info: TraceInfo, pace_ms: float = 0.0) -> float | None:
+    """How long the host of a rank does nothing of its own in a step, in ms: it is blocked, waits for another rank
+    or may do so, sleeps, or is ahead of a device or of all ranks' pace, which take longer. The rest of the step stays,
+    whatever another rank does. ``None`` without steps, or without calls."""
     each = info.each_step
     if each is None or not each.blocked_ms:
         return None
     causes = info.overlap.idle_by_cause if info.overlap is not None else {}
-    ahead_ms = fmean(each.device_ms) - fmean(each.length_ms) if each.device_ms else 0.0
-    return fmean(each.blocked_ms) + sum(causes.get(cause, 0.0) for cause in OF_OTHERS) + max(ahead_ms, 0.0)
+    ahead_ms = max(fmean(each.device_ms or (0.0,)), pace_ms) - fmean(each.length_ms)
+    unseen_ms = info.meetings.unseen_ms if info.meetings is not None else 0.0
+    free_ms = fmean(each.blocked_ms) + sum(causes.get(cause, 0.0) for cause in OF_OTHERS) + max(ahead_ms, 0.0)
+    return free_ms + unseen_ms
 
 
 def limit_by_late_ranks(
@@ -131,7 +141,7 @@ def _limit(finding: Finding, most: float, waited: str) -> Finding:
     if not less and not message[1]:
         return finding
     least, likely = finding.saving_low_ms_per_step, finding.likely_saving_ms_per_step
-    return msgspec.structs.replace(
+    limited = msgspec.structs.replace(
         finding,
         severity="warning" if finding.severity == "error" else finding.severity,
         saving_low_ms_per_step=None if least is None else max(least - less, 0.0),
@@ -139,3 +149,4 @@ def _limit(finding: Finding, most: float, waited: str) -> Finding:
         likely_saving_ms_per_step=None if likely is None else min(likely, most),
         message=f"{message[0]}{WAITS}{waited} for others that come late, so they set the pace",
     )
+    return cap_causes(limited)
