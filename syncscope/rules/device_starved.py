@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 import msgspec
+import numpy as np
 
 from syncscope.rules.base.culprits import Culprit, find_culprits, find_slowest_loader
 from syncscope.rules.base.ended_by_copies import find_copies_after_work
@@ -319,11 +320,14 @@ def _at_length_ms(timeline: Timeline, cause: str) -> float:
 
 
 def _profiler_ms(timeline: Timeline) -> float:
-    """Milliseconds a step by which the profiler makes the host's, and so the device's idle time, longer."""
+    """Milliseconds a step by which the profiler makes the host's, and so the device's idle time, longer. A step that
+    takes far longer than the others, as the first one of an epoch, does not because of the profiler."""
     steps = timeline.step_figures
     if steps.profiled_ms is None or steps.bare_ms is None:
         return 0.0
-    return max(0.0, steps.profiled_ms - paused_ms(timeline) - steps.bare_ms)
+    lengths = np.sort(timeline.steps.end - timeline.steps.ts)
+    usual_ms = float(lengths[(len(lengths) - 1) // 2]) * 1e-6 if len(lengths) else steps.profiled_ms
+    return max(0.0, min(steps.profiled_ms - paused_ms(timeline), usual_ms) - steps.bare_ms)
 
 
 def _line(finding: Finding) -> str:

@@ -672,3 +672,17 @@ def test_the_way_through_the_ops_of_pytorch_is_named_by_them() -> None:
 def test_an_op_that_takes_far_longer_than_its_work_names_nothing() -> None:
     (found,) = through_ops(2000)
     assert found.fix.startswith("Nothing in the trace names most of the work")
+
+
+def test_what_a_long_first_step_of_an_epoch_waits_for_is_not_the_profilers() -> None:
+    builder = TraceBuilder().recording(0, 7000, 7500, bare_us=[350])
+    builder.entry("DataLoader", 5, 6400, line(9, "for x, y in loader"))
+    for start in (6450, 7050):
+        builder.launch("k", call=(start, 1), runs=(start + 2, 40))
+    (found,) = findings(builder, "OVL303")
+    assert found.idle_ms_per_step == pytest.approx(3.7, abs=0.1)
+    assert found.causes[0].cause == "data loading"
+    longer = TraceBuilder().recording(0, 400, 800, bare_us=[350])  # by what the profiler adds
+    for start in (2, 402):
+        longer.launch("k", call=(start, 1), runs=(start + 2, 345))
+    assert findings(longer, "OVL303") == []
