@@ -107,6 +107,10 @@ class PhaseBook:
         """Steps of the current phase that ended unheard, and are not in its ``steps`` yet."""
         return self.expected.unheard
 
+    def _steps_of(self, phase: Phase) -> int:
+        """The steps of ``phase`` so far, with those that ended unheard."""
+        return phase.steps + (self.expected.unheard if phase is self.current else 0)
+
     def tell_next(self) -> None:
         """Let the next step not pass unheard. From any thread."""
         self.expected.tell_next()

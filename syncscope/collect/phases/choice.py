@@ -17,7 +17,7 @@ from syncscope.collect.phases.loops import Loop
 from syncscope.collect.phases.nests import Nest
 from syncscope.collect.phases.phase import Phase
 from syncscope.collect.phases.places import name_phases, show_place
-from syncscope.collect.phases.said_kinds import said_kind, says_evaluation
+from syncscope.collect.phases.said_kinds import said_kind, says_what
 from syncscope.schema.counting import PhaseKind
 
 PATIENCE = 32
@@ -139,16 +139,18 @@ class PhaseChoice(PhaseBook):
         return phase
 
     def _training_call(self, nest: Nest) -> Phase:
-        if len(self._trained_at) < MAX_LOOPS:
-            self._trained_at.add(nest.inner)
         train = self._train_around(nest)
-        if train is not None and len(self._learning) < MAX_LOOPS and not train.loops.isdisjoint(nest.loops[1:]):
-            self._learning.add(nest.loops[0])
-        if train is not None and not (self._batches.intersection(nest.loops[:1]) and says_evaluation(nest, train)):
+        apart = train is not None and self._is_apart(nest, train)
+        if len(self._trained_at) < MAX_LOOPS and not apart:
+            self._trained_at.add(nest.inner)
+        if train is not None and not apart:
+            if len(self._learning) < MAX_LOOPS and not train.loops.isdisjoint(nest.loops[1:]):
+                self._learning.add(nest.loops[0])
             return train
         if not nest.loops:
             return self.current
-        loop = next((loop for loop in nest.loops if loop in self._batches), nest.loops[0])
+        batched = (loop for loop in nest.loops if loop in self._batches and not apart)
+        loop = next(batched, nest.loops[0])
         known = self._by_loop.get(loop)
         if known is not None:  # calls without gradients came first: an optimiser's step will tell
             if known.kind == "other" and self._learns():
@@ -161,6 +163,17 @@ class PhaseChoice(PhaseBook):
             phase.transforms = phase.kind == "other"
             return phase
         return self._new(kind or "train", loop, nest)
+
+    def _is_apart(self, nest: Nest, train: Phase) -> bool:
+        """Whether a function says that it evaluates or generates, though with gradients, and is none of the steps of
+        ``train``: it takes batches, or is called as seldom as no step is."""
+        said = says_what(nest, train)
+        if said not in ("evaluate", "generate"):
+            return False
+        inner = nest.loops[0]
+        if said == "evaluate" and inner in self._batches:
+            return True
+        return inner not in self._learning and self._is_seldom(self._by_loop.get(inner), train)
 
     def _learns(self) -> bool:
         """Whether the module that is called learns or is a loss: a transform of pictures is no training."""
@@ -280,7 +293,7 @@ class PhaseChoice(PhaseBook):
                 return rollout
             if self._ends_rollout(nest):
                 return self.current
-            if event == "eval" and nest.here is not None and self._is_seldom(nest.here[0], train):
+            if event == "eval" and nest.here is not None and self._is_seldom(self._at_once.get(nest.here[0]), train):
                 return self._evaluation_at_once(nest)
             return self.current if self.current.kind == "epoch end" else train
         evaluates = nest.inner in self._trained_at or not self._goes_on(train, nest, inner)
@@ -323,10 +336,9 @@ class PhaseChoice(PhaseBook):
         phase.rolls = True
         return phase
 
-    def _is_seldom(self, code: CodeType, train: Phase) -> bool:
-        """Whether ``train`` makes many steps between two calls in the function ``code``, which has no loop."""
-        known = self._at_once.get(code)
-        return train.steps >= ROUND * (1 if known is None else known.times)
+    def _is_seldom(self, known: Phase | None, train: Phase) -> bool:
+        """Whether ``train`` makes many steps between two times of ``known``, or before its first one."""
+        return self._steps_of(train) >= ROUND * (1 if known is None else known.times)
 
     def _evaluation_at_once(self, nest: Nest) -> Phase:
         """The evaluation of all data in one call, in a function without a loop. It has no steps."""

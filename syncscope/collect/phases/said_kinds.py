@@ -37,8 +37,9 @@ def said_kind(nest: Nest, inner: Loop) -> PhaseKind | None:
     return "evaluate" if said & EVALUATING else None
 
 
-def says_evaluation(nest: Nest, train: Phase) -> bool:
-    """Whether the innermost loop is in a function that says that it evaluates, and in which ``train`` has no loop."""
+def says_what(nest: Nest, train: Phase) -> PhaseKind | None:
+    """What the innermost loop is said to do, in a function in which ``train`` has no loop."""
+    if not train.optimised or not nest.loops:
+        return None
     inner = nest.loops[0]
-    mine = {loop.code for loop in train.loops}
-    return train.optimised and inner.code not in mine and said_kind(nest, inner) == "evaluate"
+    return None if any(loop.code is inner.code for loop in train.loops) else said_kind(nest, inner)

@@ -532,3 +532,27 @@ def test_a_module_that_ended_steps_before_is_no_step_behind_the_one_that_does_no
         ask(*networks)
         run.here()  # the results are read
     assert run.steps == {"evaluate": 20}
+
+
+@pytest.mark.parametrize(("every", "apart"), [(40, True), (1, False)])
+def test_letters_that_are_drawn_with_gradients_now_and_then_are_a_generation(run: Any, every: int, apart: bool) -> None:
+    """As old programs do. Those of each step are part of it."""
+    net = model()
+    optimizer = sgd(net)
+    places = []
+
+    def generate() -> None:
+        for _ in range(100):
+            net(X)
+        places.append(run.here())
+
+    for number in range(120):
+        learn(net, optimizer)
+        if number % every == every - 1:
+            for _ in range(2):
+                generate()
+    assert run.steps["train"] == 120
+    assert ("generate" in run.steps) == apart
+    if apart:
+        assert run.turns == ["train", "generate"]
+        assert run.steps["generate"] > 3 * 150
