@@ -43,3 +43,10 @@ def says_what(nest: Nest, train: Phase) -> PhaseKind | None:
         return None
     inner = nest.loops[0]
     return None if any(loop.code is inner.code for loop in train.loops) else said_kind(nest, inner)
+
+
+def kind_of_call(event: str, nest: Nest, inner: Loop) -> PhaseKind:
+    """What the loop ``inner`` does with a call of no training, as far as names and the call's mode tell."""
+    if event == "user":
+        return "other"
+    return said_kind(nest, inner) or ("rollout" if event == "call" else "evaluate")
