@@ -215,7 +215,10 @@ class PhaseChoice(PhaseBook):
             known = self._by_loop.get(None)
             if known is not None and known.evaluates and self.current.kind == "epoch end":
                 return self.current
-            return known or (self._new("other", None, nest) if event == "user" else self.current)
+            if known is None and event == "user":
+                return self._new("other", None, nest)
+            over = known is None and self.current.kind == "train" and bool(self.current.loops)
+            return self._pseudo_phase("epoch end") if over else known or self.current
         self._tell_calls_apart(nest)
         inner = nest.loops[0]
         known = self._by_loop.get(inner)

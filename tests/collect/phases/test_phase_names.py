@@ -206,8 +206,8 @@ def test_a_loop_in_an_expression_has_the_name_of_its_function() -> None:
     def judge() -> float:
         return sum(float(net(X).sum()) for _ in range(5))
 
-    def predict() -> list[Any]:
-        return list(net(X) for _ in range(5))
+    def predict() -> tuple[Any, ...]:
+        return tuple(net(X) for _ in range(5))
 
     with following() as run, torch.no_grad():
         judge()

@@ -459,3 +459,17 @@ def test_steps_are_calls_of_modules_where_an_optimizer_makes_one_step_alone(
         if step == 0:
             optimizer.step()
     assert run.steps["train"] > 1_000
+
+
+def test_a_call_outside_of_all_loops_is_no_step_of_a_training_whose_loop_is_over(run: Any) -> None:
+    """Its result is read once, behind the last step: also where Python does not tell the end of a loop."""
+    net = model()
+    optimizer = sgd(net)
+    for _ in range(2):
+        for _ in range(40):
+            learn(net, optimizer)
+    assert run.here() == "train"
+    net.eval()
+    net(X)
+    assert run.here() == "epoch end"
+    assert run.steps == {"train": 80}
