@@ -217,8 +217,8 @@ class PhaseBook:
     def _begin(self, phase: Phase, frame_id: int) -> None:
         phase.frame_id = frame_id
         phase.called_from = None
-        if phase.owned == phase.times:  # what came behind the owner's last call is no second caller
-            phase.seen.pop(phase.source, None)
+        if phase.owned == phase.times:
+            phase.forget_seen()
         phase.times += not phase.one_by_one
 
     def _enter(self, phase: Phase) -> None:
