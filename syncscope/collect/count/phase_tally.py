@@ -8,7 +8,7 @@ from syncscope.collect.count.parts import CutParts, Parts, without_cost
 from syncscope.collect.count.phase import Phase
 from syncscope.collect.count.places import Key, Place
 from syncscope.collect.count.rests import Rests
-from syncscope.collect.count.sampled import ITSELF, Sampled
+from syncscope.collect.count.sampled import EVERY_STEP, ITSELF, Sampled
 from syncscope.collect.count.sampling import Draw, Sampling
 from syncscope.collect.count.stays import Stays
 from syncscope.collect.count.unusual import Unusual
@@ -133,8 +133,9 @@ class PhaseTally(Weights):
         self.begin_block()
 
     def begin_again(self) -> None:
-        """Something else counts as a step from now on. What was counted keeps its number, and has no frequency. The
-        steps are new: those before may have been a tenth as long."""
+        """Something else counts as a step from now on. What was counted tells a number, and has no frequency. The steps
+        are new: those before may have been a tenth as long."""
+        sampled = self.told(self.since - self.first, 0, 0) if not self.stepless else EVERY_STEP
         self.sampling = Sampling(self._draw, self.stepless)
         self.parts = self.cuts = 0
         self._unusual = Unusual()
@@ -145,7 +146,7 @@ class PhaseTally(Weights):
         self.visitors = Visitors()
         self.begin()
         for place in self.places:
-            place.begin_again()
+            place.begin_again(sampled)
 
     def sampled(self, counting: bool) -> Sampled:
         """What the counted steps tell of all. ``counting`` is whether those since the last block are counted."""

@@ -28,6 +28,10 @@ REACH = 1.9
 """Standard deviations to either side of an estimate, a little less than those of its interval: what may be, but is not
 likely, is inside of that."""
 
+NEW = 3
+"""What waits in so many last steps only, of those by which a phase was counted so far, is what begins: it stands for no
+steps before it. A training begins after a thousand calls of a policy that acts at random, say."""
+
 MOST_LONG = 3.0
 """A step that lasts much longer than others stands for no more than so many times as many steps as those do."""
 
@@ -48,6 +52,7 @@ class Place:
     __slots__ = (
         "alone",
         "before",
+        "before_variance",
         "blocked_ns",
         "bytes",
         "compiling",
@@ -95,8 +100,8 @@ class Place:
         self.weighted = self.squares = 0.0
         """Waits in all steps before ``step``, as those that were counted tell, and by how much the sum of their squares
         is more. It is not where each step with waits has one, so the hot path need not add it up."""
-        self.before = 0
-        """Waits before its steps were known."""
+        self.before, self.before_variance = 0, 0.0
+        """Waits before its steps were known, as those that were counted tell, and the variance of this number."""
         self.cut = self.cut_steps = 0
         """Waits in steps that were counted in part. They are not in ``count``."""
         self.last_cut = 0
@@ -214,9 +219,14 @@ class Place:
             return usual + (self.now - usual) * scale
         return min(self.now * scale, usual)
 
-    def begin_again(self) -> None:
-        """Its steps were others so far."""
-        self.before += self.count + self.now + self.cut + self.lasting + self.long_count
+    def begin_again(self, sampled: Sampled = EVERY_STEP) -> None:
+        """Its steps were others so far, of which those that were counted tell what ``sampled`` says."""
+        told, variance = self.count + self.now, 0.0
+        if not self.compiling and self.first_step + NEW < (sampled.all_steps or 0):
+            estimate, variance = self._estimate(self.now, sampled)
+            told = max(round(estimate), told)
+        self.before += told + self.cut + self.lasting + self.long_count
+        self.before_variance += variance
         self.long, self.long_count, self.long_steps = {}, 0, 0
         self.cut = self.cut_steps = self.last_cut = self.lasting = self.lasting_steps = 0
         self.count = self.steps = self.now = self.first_step = self.step = self.alone = 0
@@ -236,7 +246,7 @@ class Place:
             self.visits = self.visits or WaitsInVisits()
             self.visits.add(other.visits)
         self.alone += other.alone + now * (other.weight == ITSELF)
-        self.before += other.before
+        self.before, self.before_variance = self.before + other.before, self.before_variance + other.before_variance
         self.cut += other.cut
         self.cut_steps += other.cut_steps
         self.lasting += other.lasting
@@ -287,7 +297,7 @@ class Place:
             count=told.waits,
             steps=min(told.steps, most_steps),
             estimate=told.estimate,
-            variance=told.variance,
+            variance=told.variance + self.before_variance,
             before=self.before,
             first_step=self.first_step,
             last_step=self.step,

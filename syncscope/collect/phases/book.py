@@ -107,6 +107,10 @@ class PhaseBook:
         """Steps of the current phase that ended unheard, and are not in its ``steps`` yet."""
         return self.expected.unheard
 
+    def _steps_of(self, phase: Phase) -> int:
+        """The steps of ``phase`` so far, with those that ended unheard."""
+        return phase.steps + (self.expected.unheard if phase is self.current else 0)
+
     def tell_next(self) -> None:
         """Let the next step not pass unheard. From any thread."""
         self.expected.tell_next()
@@ -213,8 +217,8 @@ class PhaseBook:
     def _begin(self, phase: Phase, frame_id: int) -> None:
         phase.frame_id = frame_id
         phase.called_from = None
-        if phase.owned == phase.times:  # what came behind the owner's last call is no second caller
-            phase.seen.pop(phase.source, None)
+        if phase.owned == phase.times:
+            phase.forget_seen()
         phase.times += not phase.one_by_one
 
     def _enter(self, phase: Phase) -> None:

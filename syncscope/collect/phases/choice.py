@@ -13,11 +13,12 @@ from types import CodeType
 from typing import Any, Literal
 
 from syncscope.collect.phases.book import MAX_LOOPS, MAX_PHASES, Listener, PhaseBook
+from syncscope.collect.phases.learning import has_weights, learns
 from syncscope.collect.phases.loops import Loop
 from syncscope.collect.phases.nests import Nest
 from syncscope.collect.phases.phase import Phase
 from syncscope.collect.phases.places import name_phases, show_place
-from syncscope.collect.phases.said_kinds import said_kind, says_evaluation
+from syncscope.collect.phases.said_kinds import kind_of_call, said_kind, says_what
 from syncscope.schema.counting import PhaseKind
 
 PATIENCE = 32
@@ -139,37 +140,49 @@ class PhaseChoice(PhaseBook):
         return phase
 
     def _training_call(self, nest: Nest) -> Phase:
-        if len(self._trained_at) < MAX_LOOPS:
-            self._trained_at.add(nest.inner)
         train = self._train_around(nest)
-        if train is not None and len(self._learning) < MAX_LOOPS and not train.loops.isdisjoint(nest.loops[1:]):
-            self._learning.add(nest.loops[0])
-        if train is not None and not (self._batches.intersection(nest.loops[:1]) and says_evaluation(nest, train)):
+        beyond = self._by_loop.get(self._loop_beyond(nest, train)) if train is not None else None
+        if beyond is not None and beyond.loop is not None and beyond.kind != "train":
+            return beyond
+        apart = train is not None and self._is_apart(nest, train)
+        if len(self._trained_at) < MAX_LOOPS and not apart:
+            self._trained_at.add(nest.inner)
+        if train is not None and not apart:
+            if len(self._learning) < MAX_LOOPS and not train.loops.isdisjoint(nest.loops[1:]):
+                self._learning.add(nest.loops[0])
             return train
-        if not nest.loops:
+        if not nest.loops or (train is None and self._is_of_current(nest)):
             return self.current
-        loop = next((loop for loop in nest.loops if loop in self._batches), nest.loops[0])
+        batched = (loop for loop in nest.loops if loop in self._batches and not apart)
+        loop = next(batched, nest.loops[0])
         known = self._by_loop.get(loop)
         if known is not None:  # calls without gradients came first: an optimiser's step will tell
-            if known.kind == "other" and self._learns():
+            if known.kind == "other" and learns(self._module):
                 known.transforms = False
                 self._make_train(known)
             return known
         kind = said_kind(nest, loop) if any(one.optimised for one in self._trains) else None
-        if kind is None and not self._learns():
+        if kind is None and not learns(self._module):
             phase = self._new("other", loop, nest)
             phase.transforms = phase.kind == "other"
             return phase
         return self._new(kind or "train", loop, nest)
 
-    def _learns(self) -> bool:
-        """Whether the module that is called learns or is a loss: a transform of pictures is no training."""
-        try:
-            if any(kind.__module__ == "torch.nn.modules.loss" for kind in type(self._module).__mro__):
-                return True
-            return any(one.requires_grad for one in self._module.parameters())
-        except Exception:  # of a class that does as it likes
+    def _is_apart(self, nest: Nest, train: Phase) -> bool:
+        """Whether a function says that it evaluates or generates, though with gradients, and is none of the steps of
+        ``train``: it takes batches, or is called as seldom as no step is."""
+        said = says_what(nest, train)
+        if said not in ("evaluate", "generate"):
+            return False
+        inner = nest.loops[0]
+        if said == "evaluate" and inner in self._batches:
             return True
+        return inner not in self._learning and self._is_seldom(self._by_loop.get(inner), train)
+
+    def _is_of_current(self, nest: Nest) -> bool:
+        """Whether a metric, or a loss, is called in a loop inside of what evaluates."""
+        goes_on = self._may_promote() and not self.current.loops.isdisjoint(nest.loops[1:])
+        return goes_on and not has_weights(self._module)
 
     def _gradients_of(self, event: Event, nest: Nest) -> Phase:
         """The phase whose gradients were computed here. Those that are accumulated train, by the program's own rule."""
@@ -202,13 +215,16 @@ class PhaseChoice(PhaseBook):
             known = self._by_loop.get(None)
             if known is not None and known.evaluates and self.current.kind == "epoch end":
                 return self.current
-            return known or (self._new("other", None, nest) if event == "user" else self.current)
+            if known is None and event == "user":
+                return self._new("other", None, nest)
+            over = known is None and self.current.kind == "train" and bool(self.current.loops)
+            return self._pseudo_phase("epoch end") if over else known or self.current
         self._tell_calls_apart(nest)
         inner = nest.loops[0]
         known = self._by_loop.get(inner)
         train = known if known is not None and known.kind == "train" else self._train_inside(inner)
         if train is not None:
-            beyond = _loop_beyond(nest, train) if event == "call" else None
+            beyond = self._loop_beyond(nest, train) if event == "call" else None
             if beyond is None:
                 return self._in_training(event, nest, train)
             inner, known = beyond, self._by_loop.get(beyond)
@@ -226,21 +242,34 @@ class PhaseChoice(PhaseBook):
         if inner in self.current.around and (not self._calls_around or self._ends_rollout(nest)):
             self._calls_around = 1  # one call after the loop, with its result: not yet a phase
             return self.current
-        transforms = event == "call" and kind == "rollout" and not self._learns()
+        transforms = event == "call" and kind == "rollout" and not learns(self._module)
         phase = self._new("other" if transforms else kind, inner, nest)
         phase.rolls = event == "call" and kind != "generate" and not transforms
         phase.transforms = transforms
         return phase
 
+    def _loop_beyond(self, nest: Nest, train: Phase) -> Loop | None:
+        """The loop that makes an evaluation of what ``train`` does too: around the training's own inner loops, such as
+        one over parts of a batch, or over metrics, and never around a call that trains. It is inside of the training's
+        outer loop, or that of a known phase."""
+        loops = nest.loops
+        number = next((number for number, loop in enumerate(loops) if loop not in train.loops), 0)
+        if not number or loops[number] in train.around:
+            return None
+        known = self._by_loop.get(loops[number])
+        if train.loops.isdisjoint(loops[number:]) and (known is None or known.kind == "train"):
+            return None
+        return loops[number]
+
     def _kind_of(self, event: Event, nest: Nest, inner: Loop, known: Phase | None) -> PhaseKind:
         """What the loop ``inner`` does with a call of no training. ``known`` is its phase, which may now be told."""
-        kind = _kind(event, nest, inner)
+        kind = kind_of_call(event, nest, inner)
         if kind == "rollout" and said_kind(nest, inner) is None and self._trains_around(nest):
             kind = "evaluate"  # every so many steps. In every step it is a rollout: see ``_judge_nested``
             if known is not None and known.kind == "rollout" and known.in_every_step_of is None:
                 known.kind = kind  # what it did before the training was like it
                 name_phases(self.phases)
-        if known is not None and known.transforms and event != "user" and (event != "call" or self._learns()):
+        if known is not None and known.transforms and event != "user" and (event != "call" or learns(self._module)):
             known.transforms, known.kind = False, kind  # and here is the model
             known.rolls = event == "call"
             name_phases(self.phases)
@@ -280,7 +309,7 @@ class PhaseChoice(PhaseBook):
                 return rollout
             if self._ends_rollout(nest):
                 return self.current
-            if event == "eval" and nest.here is not None and self._is_seldom(nest.here[0], train):
+            if event == "eval" and nest.here is not None and self._is_seldom(self._at_once.get(nest.here[0]), train):
                 return self._evaluation_at_once(nest)
             return self.current if self.current.kind == "epoch end" else train
         evaluates = nest.inner in self._trained_at or not self._goes_on(train, nest, inner)
@@ -291,7 +320,7 @@ class PhaseChoice(PhaseBook):
         train.evaluates_data |= self.current is train and not train.frame_id
         phase = self._evaluations.get(inner)
         if phase is None or phase.folded_into is not None:
-            phase = self._evaluations[inner] = self._new(_kind(event, nest, inner), inner, nest, keyed=False)
+            phase = self._evaluations[inner] = self._new(kind_of_call(event, nest, inner), inner, nest, keyed=False)
             phase.shares = phase.kind == "evaluate" and phase.loop is inner
         return phase
 
@@ -317,16 +346,15 @@ class PhaseChoice(PhaseBook):
             self._rolls = trained, {}
         calls = self._rolls[1]
         calls[nest.here] = calls.get(nest.here, 0) + 1
-        if calls[nest.here] < ROLLS or _kind(event, nest, inner) != "rollout":
+        if calls[nest.here] < ROLLS or kind_of_call(event, nest, inner) != "rollout":
             return None
         self._rollouts[inner] = phase = self._new("rollout", inner, nest, keyed=False)
         phase.rolls = True
         return phase
 
-    def _is_seldom(self, code: CodeType, train: Phase) -> bool:
-        """Whether ``train`` makes many steps between two calls in the function ``code``, which has no loop."""
-        known = self._at_once.get(code)
-        return train.steps >= ROUND * (1 if known is None else known.times)
+    def _is_seldom(self, known: Phase | None, train: Phase) -> bool:
+        """Whether ``train`` makes many steps between two times of ``known``, or before its first one."""
+        return self._steps_of(train) >= ROUND * (1 if known is None else known.times)
 
     def _evaluation_at_once(self, nest: Nest) -> Phase:
         """The evaluation of all data in one call, in a function without a loop. It has no steps."""
@@ -370,19 +398,3 @@ class PhaseChoice(PhaseBook):
         name_phases(self.phases)
         self._listener.better_source(phase)
         return phase
-
-
-def _loop_beyond(nest: Nest, train: Phase) -> Loop | None:
-    """The loop that makes an evaluation of what ``train`` does too: around the training's own inner loops, such as one
-    over parts of a batch, inside of its outer one, and never around a call that trains."""
-    loops = nest.loops
-    number = next((number for number, loop in enumerate(loops) if loop not in train.loops), 0)
-    if not number or loops[number] in train.around or train.loops.isdisjoint(loops[number:]):
-        return None
-    return loops[number]
-
-
-def _kind(event: Event, nest: Nest, inner: Loop) -> PhaseKind:
-    if event == "user":
-        return "other"
-    return said_kind(nest, inner) or ("rollout" if event == "call" else "evaluate")

@@ -248,6 +248,13 @@ class Phase:
         """Whether the optimiser or module whose calls end steps may come again."""
         return self.owner is not None and self.owner() is not None
 
+    def forget_seen(self) -> None:
+        """Its loop begins again. What came behind the owner's last call is no second caller, but where that is gone,
+        one that is called in its place."""
+        seen, gone = self.seen.pop(self.source, {}), self.owner is not None and self.owner() is None
+        if gone and self.owner_at is not None:
+            self.seen[self.source] = {key: times for key, times in seen.items() if key[1] == self.owner_at}
+
     def remember_owner(self) -> None:
         """Another one is chosen."""
         if self.owner is not None:

@@ -6,6 +6,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Sequence
+from types import CodeType
 
 from syncscope.collect.paths import Paths
 from syncscope.collect.phases.loops import Loop
@@ -77,8 +78,8 @@ def _with_call(phase: Phase, name: str) -> str:
 def _of_loop(phase: Phase, kind: str) -> str | None:
     if phase.loop is None or not phase.called:
         return None
-    code = phase.loop.code
-    return f"{kind} in {code.co_name} of {os.path.basename(code.co_filename)}"
+    name, file = _name_of(phase.loop.code), os.path.basename(phase.loop.code.co_filename)
+    return f"{kind} in {file}" if name is None else f"{kind} in {name} of {file}"
 
 
 def shown_kind(phase: Phase, optimised: bool) -> PhaseKind:
@@ -92,7 +93,14 @@ def function_of(phase: Phase) -> str | None:
     code = phase.user_code
     if code is None:
         return None
-    return os.path.basename(code.co_filename) if code.co_name.startswith("<") else code.co_name
+    return _name_of(code) or os.path.basename(code.co_filename)
+
+
+def _name_of(code: CodeType) -> str | None:
+    """The function that is or has ``code``, as an expression in it; ``None`` where there is none, as far as Python
+    tells."""
+    names = getattr(code, "co_qualname", code.co_name).split(".")
+    return next((name for name in reversed(names) if not name.startswith("<")), None)
 
 
 def record(phases: Sequence[Phase], paths: Paths) -> tuple[RecordedPhase, ...]:

@@ -10,7 +10,6 @@ from syncscope.schema.counting import PhaseKind
 GENERATING = frozenset(("generate", "generation", "sample", "sampling", "decode", "beam", "translate"))
 """Words in the names of functions that generate."""
 
-SAMPLING = frozenset(("sample", "sampling"))
 TAKEN = frozenset(("buffer", "env", "environment", "episode", "episodes", "experience", "experiences", "replay",
                    "training", "trajectories", "trajectory", "transition", "transitions"))  # fmt: skip
 """What is sampled to learn from: a policy acts."""
@@ -22,6 +21,14 @@ EVALUATING = frozenset(("test", "testing", "eval", "evaluate", "evaluation", "in
 ROLLING = frozenset(("rollout", "rollouts"))
 """Words in the names of functions in which a policy acts, though its modules are not in training."""
 
+COLLECTING = frozenset(("sample", "sampling", "collect", "collecting"))
+CHOOSING = frozenset(("choose", "get", "sample", "select", "take"))
+ACTIONS = frozenset(("action", "actions"))
+"""Pairs of words that say the same: what is learned from is collected, or an action is chosen."""
+
+ACTING = frozenset(("act", "collect"))
+"""Whole names of such functions."""
+
 
 def said_kind(nest: Nest, inner: Loop) -> PhaseKind | None:
     """What the names of the functions out to that of ``inner`` say."""
@@ -30,15 +37,29 @@ def said_kind(nest: Nest, inner: Loop) -> PhaseKind | None:
         word for name in names if not name.startswith("test_") for word in name.split("_")
     }  # pytest's test anything
     each = [set(name.split("_")) for name in names]
-    if (said & ROLLING or any(words & SAMPLING and words & TAKEN for words in each)) and not said & EVALUATING:
+    acts = said & ROLLING or any(name.strip("_") in ACTING for name in names) or any(map(_says_acting, each))
+    if acts and not said & EVALUATING:
         return "rollout"
     if any(words & GENERATING for words in each):
         return "generate"
     return "evaluate" if said & EVALUATING else None
 
 
-def says_evaluation(nest: Nest, train: Phase) -> bool:
-    """Whether the innermost loop is in a function that says that it evaluates, and in which ``train`` has no loop."""
+def _says_acting(words: set[str]) -> bool:
+    """Whether the name of a function with these words says that a policy acts."""
+    return bool((words & COLLECTING and words & TAKEN) or (words & CHOOSING and words & ACTIONS))
+
+
+def says_what(nest: Nest, train: Phase) -> PhaseKind | None:
+    """What the innermost loop is said to do, in a function in which ``train`` has no loop."""
+    if not train.optimised or not nest.loops:
+        return None
     inner = nest.loops[0]
-    mine = {loop.code for loop in train.loops}
-    return train.optimised and inner.code not in mine and said_kind(nest, inner) == "evaluate"
+    return None if any(loop.code is inner.code for loop in train.loops) else said_kind(nest, inner)
+
+
+def kind_of_call(event: str, nest: Nest, inner: Loop) -> PhaseKind:
+    """What the loop ``inner`` does with a call of no training, as far as names and the call's mode tell."""
+    if event == "user":
+        return "other"
+    return said_kind(nest, inner) or ("rollout" if event == "call" else "evaluate")

@@ -114,7 +114,7 @@ class StepSources(PhasePlacing):
 
     def _calls_seldom(self, phase: Phase) -> bool:
         """Whether a module is called in fewer than half of the turns of its loop: they stay its steps."""
-        turns = phase.steps + (self.expected.unheard if phase is self.current else 0)
+        turns = self._steps_of(phase)
         if not phase.calls_in_turns:
             phase.first_call_at = turns
         phase.calls_in_turns += 1
@@ -123,7 +123,7 @@ class StepSources(PhasePlacing):
     def _speaks_seldom(self, phase: Phase) -> bool:
         """Whether an optimiser whose steps a CUDA graph makes is called to capture another graph, or no more than twice
         in each turn of the loop: the turns stay its steps."""
-        turns = phase.steps + (self.expected.unheard if phase is self.current else 0)
+        turns = self._steps_of(phase)
         if not phase.spoken:
             phase.first_spoken_at = turns
         phase.spoken += 1

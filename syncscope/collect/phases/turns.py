@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable
 from types import CodeType, FrameType
 
+from syncscope.collect.phases.choice import PATIENCE
 from syncscope.collect.phases.loops import Loop, loops_of
 from syncscope.collect.phases.monitoring import Tool
 from syncscope.collect.phases.phase import Phase
@@ -128,6 +129,12 @@ class LoopTurns:
         if any(phase.steps for phase in self._tracker.phases) or self._optimizers_made():
             return None
         say = "Call syncscope.step() at the end of each step, or record by time with --seconds."
+        if calls := max((phase.training_calls for phase in self._tracker.phases), default=0):
+            times = "once" if calls == 1 else f"{calls} times"
+            return (
+                f"No steps were seen: no optimizer of PyTorch's stepped, and a module in training was called {times}. "
+                f"Such calls are steps where there are {PATIENCE} or more. {say}"
+            )
         seen = "No steps were seen: no optimizer stepped, and no module was called in a loop"
         if not self._tool.exists:
             version = ".".join(map(str, sys.version_info[:2]))

@@ -237,3 +237,40 @@ def test_gaps_longer_than_those_that_were_to_be_drawn_are_made_up_for() -> None:
 def test_what_waits_in_the_first_steps_only_is_not_scaled_up() -> None:
     told = [tell(in_the_first(10), seed, 2_000, MS) for seed in range(5)]
     assert all(each.estimate == pytest.approx(10) for each in told)
+
+
+def test_what_was_counted_of_other_steps_is_told_of_all_of_them() -> None:
+    """A policy acts two thousand times before its training begins, whose optimizer tells the steps from then on."""
+    with running(random.Random(1).random) as run:
+        train = run.enter(Phase(1))
+        for _ in range(2_000):
+            for _ in range(8):
+                wait()
+            run.step(MS // 2)
+        assert run.counter.counted_steps(train) < 1_000
+        train.steps = 0
+        run.counter.begin_again(train)
+        [told] = run.counter.waits()
+        assert told.before == pytest.approx(16_000, rel=0.1)
+        assert told.count == 0
+
+
+def test_what_began_with_the_last_of_other_steps_is_told_of_none_before() -> None:
+    """It is the training, whose second step tells that those before were none."""
+    state = PhaseTally(phase := Phase(1), Draw())
+    for number, place in ((0, Place("", 0, None, 0)), (1, Place("", 1, None, 998))):
+        state.warned[number] = place
+    state.sampling.one_in = 100.0
+    for step in range(0, 1_000, 100):
+        phase.steps = step + 99
+        state.end_steps(0, 99)
+        state.choose_weight()
+        for place in state.places:
+            if place.first_step <= phase.steps:
+                place.begin_step(phase.steps, state.weight)
+        phase.steps += 1
+        state.end_steps(1, 0)
+    state.begin_again()
+    acted, trained = state.places
+    assert acted.before == pytest.approx(1_000, rel=0.1)
+    assert trained.before == 1

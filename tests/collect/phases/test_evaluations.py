@@ -532,3 +532,64 @@ def test_a_module_that_ended_steps_before_is_no_step_behind_the_one_that_does_no
         ask(*networks)
         run.here()  # the results are read
     assert run.steps == {"evaluate": 20}
+
+
+@pytest.mark.parametrize(("every", "apart"), [(40, True), (1, False)])
+def test_letters_that_are_drawn_with_gradients_now_and_then_are_a_generation(run: Any, every: int, apart: bool) -> None:
+    """As old programs do. Those of each step are part of it."""
+    net = model()
+    optimizer = sgd(net)
+    places = []
+
+    def generate() -> None:
+        for _ in range(100):
+            net(X)
+        places.append(run.here())
+
+    for number in range(120):
+        learn(net, optimizer)
+        if number % every == every - 1:
+            for _ in range(2):
+                generate()
+    assert run.steps["train"] == 120
+    assert ("generate" in run.steps) == apart
+    if apart:
+        assert run.turns == ["train", "generate"]
+        assert run.steps["generate"] > 3 * 150
+
+
+@pytest.mark.parametrize("gradients", [False, True])
+def test_metrics_in_a_loop_of_both_end_no_step_of_an_evaluation(run: Any, gradients: bool) -> None:
+    """A trainer's function goes over its metrics, modules that nobody switches to evaluation, in each step of both."""
+    net, metrics = model(), [torch.nn.L1Loss(), torch.nn.MSELoss()]
+    optimizer = sgd(net)
+    places = []
+
+    def judge(said: Any) -> list[Any]:
+        with torch.set_grad_enabled(gradients):
+            return [metric(said.detach(), said) for metric in metrics]
+
+    def fit() -> None:
+        for _ in range(40):
+            said = net(X)
+            judge(said)
+            said.sum().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+
+    def validate() -> None:
+        for _ in range(20):
+            with torch.no_grad():
+                said = net(X)
+            judge(said)
+            places.append(run.here())
+
+    for _ in range(3):
+        net.train()
+        fit()
+        net.eval()
+        validate()
+    assert run.steps["train"] == 120
+    assert run.steps["evaluate"] == 60
+    assert set(places) == {"evaluate"}
+    assert len(run.sequence) < 20

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
+
 from syncscope.collect.phases.phase import RESERVOIR, Phase, Reservoir
 from syncscope.schema.counting import PhaseKind
 
@@ -41,3 +43,18 @@ def test_the_mean_length_leaves_out_what_is_far_beyond_the_others() -> None:
     for length in [1] * 90 + [100] * 10 + [5_000]:
         lengths.add(length)
     assert (lengths.median(), lengths.p95(), lengths.mean()) == (1, 100, 10)
+
+
+class Module: ...
+
+
+def test_what_is_called_in_the_place_of_a_module_that_is_gone_is_a_second_caller() -> None:
+    """It was called once before its loop was known to have begun again: two frames of a function had one number."""
+    phase, module, place = Phase(1, "evaluate", None), Module(), object()
+    phase.source, phase.owner, phase.owner_at = "module", weakref.ref(module), place
+    for gone, kept in ((False, {}), (True, {(2, place): 1})):
+        if gone:
+            del module
+        phase.seen["module"] = {(2, place): 1, (3, object()): 1}
+        phase.forget_seen()
+        assert phase.seen.get("module", {}) == kept

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +14,7 @@ torch = pytest.importorskip("torch", reason="the hooks are PyTorch's")
 
 from syncscope.collect.paths import Paths  # noqa: E402
 from syncscope.collect.phases import PhaseTracker  # noqa: E402
-from tests.collect.phases.following import Followed, X, learn, loader, model, sgd  # noqa: E402
+from tests.collect.phases.following import Followed, X, following, learn, loader, model, sgd  # noqa: E402
 
 LIBRARY = """\
 def evaluation_loop(net, batches):
@@ -195,3 +196,20 @@ def test_a_loop_that_a_library_runs_for_several_calls_has_its_loaders_batches(tm
         net = model()
         user["main"](net, sgd(net), loader(6), loader(9))
         assert run.steps == {"evaluate in main by fit": 6, "train": 6, "evaluate in main by test": 9}
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="Python tells the function around an expression from 3.11 on")
+def test_a_loop_in_an_expression_has_the_name_of_its_function() -> None:
+    net = model()
+    net.eval()
+
+    def judge() -> float:
+        return sum(float(net(X).sum()) for _ in range(5))
+
+    def predict() -> tuple[Any, ...]:
+        return tuple(net(X) for _ in range(5))
+
+    with following() as run, torch.no_grad():
+        judge()
+        predict()
+    assert set(run.steps) == {"evaluate in judge", "evaluate in predict"}

@@ -201,3 +201,29 @@ def test_a_rollout_before_each_update_in_the_loop_of_the_training_is_one_where_i
                     learn(net, optimizer)
             learn(net, optimizer)
     assert run.steps == {"rollout": 300, "train": 6 * 17}
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("_collect", "rollout"),
+        ("collect_episodes", "rollout"),
+        ("select_action", "rollout"),
+        ("collect_outputs", "evaluate"),
+        ("evaluate_action", "evaluate"),
+        ("get_outputs", "evaluate"),
+    ],
+)
+def test_a_policy_in_evaluation_mode_acts_where_its_function_says_so(name: str, kind: str) -> None:
+    net = model()
+    optimizer = sgd(net)
+    space: dict[str, Any] = {"net": net, "X": X}
+    exec(compile(f"def {name}():\n    for _ in range(50):\n        net(X)\n", __file__, "exec"), space)
+    with following() as run:
+        for _ in range(4):
+            net.eval()
+            space[name]()
+            net.train()
+            for _ in range(10):
+                learn(net, optimizer)
+    assert run.steps == {kind: 200, "train": 40}

@@ -459,3 +459,30 @@ def test_steps_are_calls_of_modules_where_an_optimizer_makes_one_step_alone(
         if step == 0:
             optimizer.step()
     assert run.steps["train"] > 1_000
+
+
+def test_a_call_outside_of_all_loops_is_no_step_of_a_training_whose_loop_is_over(run: Any) -> None:
+    """Its result is read once, behind the last step: also where Python does not tell the end of a loop."""
+    net = model()
+    optimizer = sgd(net)
+    for _ in range(2):
+        for _ in range(40):
+            learn(net, optimizer)
+    assert run.here() == "train"
+    net.eval()
+    net(X)
+    assert run.here() == "epoch end"
+    assert run.steps == {"train": 80}
+
+
+@pytest.mark.parametrize(("calls", "said"), [(1, "was called once."), (5, "was called 5 times.")])
+def test_a_training_of_few_steps_with_an_optimizer_of_its_own_says_that_they_are_few(
+    run: Any, calls: int, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("syncscope.collect.phases.signals.optimizers_made", lambda torch: False)
+    net = model()
+    for _ in range(calls):
+        net(X).sum().backward()
+    note = run.signals.note_without_steps
+    assert said in note
+    assert "32 or more" in note

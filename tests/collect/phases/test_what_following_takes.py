@@ -105,7 +105,7 @@ def test_what_the_listener_does_when_phases_change_is_not_following(
         net.eval()
         act(net, time, 5, 1_000_000)
         net.train()
-    assert told.count("train") == told.count("evaluate") == 4
+    assert told.count("train") == told.count("rollout") == 4
     assert run.tracker.followed_ns < 100_000_000
     longest = run.phase("train").lengths.p95()
     assert longest is not None and longest < 10_000_000
