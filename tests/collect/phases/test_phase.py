@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 
-from syncscope.collect.phases.phase import RESERVOIR, Phase, Reservoir
+from syncscope.collect.phases.phase import RESERVOIR, Phase, Reservoir, StepPlace
 from syncscope.schema.counting import PhaseKind
 
 
@@ -50,11 +50,13 @@ class Module: ...
 
 def test_what_is_called_in_the_place_of_a_module_that_is_gone_is_a_second_caller() -> None:
     """It was called once before its loop was known to have begun again: two frames of a function had one number."""
-    phase, module, place = Phase(1, "evaluate", None), Module(), object()
+    phase, module = Phase(1, "evaluate", None), Module()
+    code = test_a_slug_stays_once_it_was_read.__code__
+    place, other = StepPlace(code, 2, None, 0), StepPlace(code, 4, None, 0)
     phase.source, phase.owner, phase.owner_at = "module", weakref.ref(module), place
     for gone, kept in ((False, {}), (True, {(2, place): 1})):
         if gone:
             del module
-        phase.seen["module"] = {(2, place): 1, (3, object()): 1}
+        phase.seen["module"] = {(2, place): 1, (3, other): 1}
         phase.forget_seen()
         assert phase.seen.get("module", {}) == kept
