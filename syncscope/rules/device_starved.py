@@ -67,6 +67,10 @@ SITE_SHARE = 0.5
 time."""
 
 
+FAR_LONGER = 3.0
+"""As many times as long as most steps are, or half of them."""
+
+
 class DeviceStarved(RankRule):
     """The device is idle for a tenth of the step or more, or waits at length for the host.
 
@@ -321,13 +325,16 @@ def _at_length_ms(timeline: Timeline, cause: str) -> float:
 
 def _profiler_ms(timeline: Timeline) -> float:
     """Milliseconds a step by which the profiler makes the host's, and so the device's idle time, longer. A step that
-    takes far longer than the others, as the first one of an epoch, does not because of the profiler."""
+    takes ``FAR_LONGER`` than the others, as the first one of an epoch, does not because of the profiler."""
     steps = timeline.step_figures
     if steps.profiled_ms is None or steps.bare_ms is None:
         return 0.0
     lengths = np.sort(timeline.steps.end - timeline.steps.ts)
-    usual_ms = float(lengths[(len(lengths) - 1) // 2]) * 1e-6 if len(lengths) else steps.profiled_ms
-    return max(0.0, min(steps.profiled_ms - paused_ms(timeline), usual_ms) - steps.bare_ms)
+    usual = lengths[lengths <= FAR_LONGER * lengths[(len(lengths) - 1) // 2]] if len(lengths) else lengths
+    profiled_ms = steps.profiled_ms - paused_ms(timeline)
+    if len(usual) < len(lengths):
+        profiled_ms = min(profiled_ms, float(usual.mean()) * 1e-6)
+    return max(0.0, profiled_ms - steps.bare_ms)
 
 
 def _line(finding: Finding) -> str:

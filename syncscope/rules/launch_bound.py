@@ -347,4 +347,5 @@ def _bare_share(timeline: Timeline) -> float:
     steps = timeline.step_figures
     if steps.bare_ms is None or not steps.profiled_ms:
         return 1 / PROFILED
-    return min(1.0, steps.bare_ms / (steps.profiled_ms - paused_ms(timeline)))
+    left_ms = steps.profiled_ms - paused_ms(timeline)
+    return min(1.0, steps.bare_ms / left_ms) if left_ms > 0 else 1.0

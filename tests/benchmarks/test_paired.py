@@ -62,7 +62,7 @@ def test_steps_behind_a_drawn_one_are_rare_for_longer_where_wrappers_were_moved(
     moved = drawn._replace(moved=True)
     known = [usual] * SHADOW
     assert _rare([*known, drawn, *[usual] * 5], False)[SHADOW:] == [True] * (1 + SHORT_SHADOW) + [False] * 2
-    assert _rare([*known, moved, *[usual] * 20], False)[SHADOW:] == [True] * (1 + SHADOW) + [False] * 4
+    assert _rare([*known, moved, *[usual] * (SHADOW + 4)], False)[SHADOW:] == [True] * (1 + SHADOW) + [False] * 4
     counted = OnStep(1.0, True, False, False)
     left_out = counted._replace(counted=False)
     assert _rare([*[counted] * SHADOW, left_out, *[counted] * 5], True)[SHADOW:] == [True] * 4 + [False] * 2
