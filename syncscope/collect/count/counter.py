@@ -29,7 +29,7 @@ from syncscope.collect.count.prices import measure, passing_call
 from syncscope.collect.count.sampling import Draw
 from syncscope.collect.count.switch import Switch
 from syncscope.collect.count.tally import Tally
-from syncscope.collect.count.visitors import INSIDE, SELDOM_INSIDE
+from syncscope.collect.count.visitors import EVALUATED, GOES_ON, INSIDE, SELDOM_INSIDE
 from syncscope.collect.count.window_events import WindowEvents
 from syncscope.collect.sites.stacks import Stacks
 from syncscope.collect.sites.threads import Threads
@@ -147,9 +147,10 @@ class Counter(Books):
             left.end_visit()
         elif left is not None:
             inside = after.kind in INSIDE
-            if inside and not self._suspended:
-                left.begin_visit(after.number)
-            self._choice.leave(left, after.number, self._mark, self._paused, self._ending, by_visits=inside)
+            follower = EVALUATED if left.phase.kind == "evaluate" and after.kind in GOES_ON else after.number
+            if (inside or left.told_at_begin) and not self._suspended:
+                left.begin_visit(follower)
+            self._choice.leave(left, follower, self._mark, self._paused, self._ending, by_visits=inside)
         self._tail = self._ending
         self._state = self.tally.of(after)
         self._state.enter()

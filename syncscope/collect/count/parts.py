@@ -17,6 +17,12 @@ def without_cost(time_ns: float, counted_ns: float, cost_ns: float) -> tuple[flo
     return time_ns - cost_ns, counted_ns - cost_ns
 
 
+def times_as_long(time_ns: float, counted_ns: float, cost_ns: float) -> float:
+    """How many times as long as it was counted something took, had that cost nothing; 1 where it was not counted."""
+    time_ns, counted_ns = without_cost(time_ns, counted_ns, cost_ns)
+    return time_ns / counted_ns if counted_ns else 1.0
+
+
 class Parts:
     """All such steps of one phase. What was counted in them is told of all their time."""
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 
-from syncscope.collect.count.parts import CutParts, Parts, without_cost
+from syncscope.collect.count.parts import CutParts, Parts, times_as_long, without_cost
 from syncscope.collect.count.phase import Phase
 from syncscope.collect.count.places import Key, Place
 from syncscope.collect.count.rests import Rests
 from syncscope.collect.count.sampled import EVERY_STEP, ITSELF, Sampled
 from syncscope.collect.count.sampling import Draw, Sampling
-from syncscope.collect.count.stays import Stays
+from syncscope.collect.count.stays import FEWEST, Stays
 from syncscope.collect.count.unusual import Unusual
 from syncscope.collect.count.visitors import AFTER, BEFORE, LATE, Visitors
 from syncscope.collect.count.visits import HARDLY, Visits
@@ -99,10 +99,14 @@ class PhaseTally(Weights):
     def begin_visit(self, visitor: int) -> None:
         """Another phase, with the number ``visitor``, begins in the midst of a step. What was prepared for it waited in
         no other steps than those with visits: it is told by how many there were."""
-        if self.stepless or self.told_at_begin or self.lasting_step is not None or self.tail is not None:
+        if self.stepless or self.lasting_step is not None or self.tail is not None:
             return
-        self._end_visited(self.phase.steps - self.since, self.counts)
-        if self.visitors.begin(self.phase.steps, visitor):
+        if self.told_at_begin:
+            seldom = self.phase.steps - self.entered_at >= FEWEST  # what came behind its loop is part of its last step
+        else:
+            self._end_visited(self.phase.steps - self.since, self.counts)
+            seldom = self.visitors.begin(self.phase.steps, visitor)
+        if seldom:
             self._tell_by_visits(self.phase.steps, visitor, BEFORE, self.counts)
 
     def _end_visited(self, steps: int, counted: bool) -> None:
@@ -180,8 +184,8 @@ class PhaseTally(Weights):
     @property
     def of_time(self) -> float:
         """How many times as long as it was counted the phase took. 1 where hardly anything was missed."""
-        time_ns, counted_ns = without_cost(self.time_ns, self.counted_ns, self.cost_ns)
-        return time_ns / counted_ns if counted_ns and time_ns > HARDLY * counted_ns else 1.0
+        scale = times_as_long(self.time_ns, self.counted_ns, self.cost_ns)
+        return scale if scale > HARDLY else 1.0
 
     def _without_cost(self) -> tuple[float, float]:
         """The time of the block, and the part of it that was counted, had that cost nothing."""

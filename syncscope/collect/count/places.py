@@ -32,6 +32,10 @@ NEW = 3
 """What waits in so many last steps only, of those by which a phase was counted so far, is what begins: it stands for no
 steps before it. A training begins after a thousand calls of a policy that acts at random, say."""
 
+ENOUGH = 32
+"""Counted steps without what waits beside another phase, from which on it is known to come seldom in other steps, if at
+all. With fewer it may be in some of those that were left out."""
+
 MOST_LONG = 3.0
 """A step that lasts much longer than others stands for no more than so many times as many steps as those do."""
 
@@ -50,38 +54,10 @@ class Place:
     """The waits at one place. Counting touches ``now`` only; a step is added up when the next one begins."""
 
     __slots__ = (
-        "alone",
-        "before",
-        "before_variance",
-        "blocked_ns",
-        "bytes",
-        "compiling",
-        "count",
-        "cut",
-        "cut_steps",
-        "expected",
-        "first_step",
-        "last_cut",
-        "lasting",
-        "lasting_steps",
-        "long",
-        "long_count",
-        "long_steps",
-        "may_wait",
-        "name",
-        "non_blocking",
-        "now",
-        "pageable",
-        "squares",
-        "stack",
-        "step",
-        "steps",
-        "thread",
-        "to_device",
-        "unseen",
-        "visits",
-        "weight",
-        "weighted",
+        "alone", "before", "before_variance", "blocked_ns", "bytes", "compiling", "count", "cut", "cut_steps",
+        "expected", "first_step", "last_cut", "lasting", "lasting_steps", "long", "long_count", "long_steps",
+        "may_wait", "name", "non_blocking", "now", "pageable", "squares", "stack", "step", "steps", "thread",
+        "to_device", "unseen", "visits", "weight", "weighted",
     )  # fmt: skip
 
     def __init__(self, name: str, stack: int, to_device: bool | None, step: int) -> None:
@@ -356,6 +332,9 @@ class Place:
             scale, limit = sampled.of_long(where), MOST_LONG * max(sampled.mean, 1.0)
             estimate += more * min(scale.likely, limit)
             variance += (more * (min(scale.most, limit) - 1) / REACH) ** 2
+        if sampled.tried - self.long_steps < ENOUGH and any(where < 0 for where in self.long):
+            each = (self.long_count / self.long_steps) ** 2
+            variance += UNSEEN * each * sampled.mean * (sampled.mean - 1)
         return estimate, variance
 
     def _with_cut(self, estimate: float, variance: float, sampled: Sampled) -> tuple[float, float]:

@@ -16,6 +16,11 @@ INSIDE = (*SELDOM_INSIDE, "epoch end")
 """... and those by which what comes right before them or after them is told."""
 
 
+GOES_ON, EVALUATED = ("train", "epoch end"), 1 << 20
+"""What follows an evaluation, and the number that stands for any of it: only where the last step was counted, a wait
+tells that the epoch ends before the training goes on."""
+
+
 class Visitors:
     """What comes before another phase and after it waits in this step, and in no other one but those of further visits.
     Where it begins in nearly every step, these are alike."""

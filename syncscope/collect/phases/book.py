@@ -13,7 +13,7 @@ from syncscope.collect.phases.loops import Loop, codes_read
 from syncscope.collect.phases.nests import Nest
 from syncscope.collect.phases.phase import Phase
 from syncscope.collect.phases.places import name_phases, show_place
-from syncscope.collect.phases.quiet_places import QuietPlaces
+from syncscope.collect.phases.quiet_places import QuietPlaces, expect_calls
 from syncscope.schema.counting import STEPLESS, PhaseKind
 
 MAX_PHASES = 64
@@ -285,6 +285,7 @@ class PhaseBook:
         if phase.kind == "train":
             self._judge_nested(phase)
             self.expected.trains = phase is self.current and phase.source in ("optimizer", "user")
+            expect_calls(self.expected, phase)
         ended, unheard = self._now, 0
         try:
             unheard = self._listener.stepped(phase)

@@ -18,6 +18,7 @@ from syncscope.collect.phases.loops import Loop
 from syncscope.collect.phases.nests import Nest
 from syncscope.collect.phases.phase import Phase
 from syncscope.collect.phases.places import name_phases, show_place
+from syncscope.collect.phases.rolls import Rolls
 from syncscope.collect.phases.said_kinds import kind_of_call, said_kind, says_what
 from syncscope.schema.counting import PhaseKind
 
@@ -27,10 +28,6 @@ PATIENCE = 32
 ROUND = 32
 """Steps of the training between two calls of a module outside of its loop, for each of those to be an evaluation: with
 fewer they are part of the training."""
-
-ROLLS = 8
-"""Calls from one place in a loop around the training's, without a step of the training between them: a policy acts
-there, and is trained every so many of its steps."""
 
 Event = Literal["step", "training", "call", "eval", "next", "user", "backward", "grad", "turn"]
 """What happened: an optimiser stepped; an outermost module was called in training with gradients, in training without,
@@ -57,8 +54,7 @@ class PhaseChoice(PhaseBook):
         it."""
         self._rollouts: dict[Loop, Phase] = {}
         """Rollouts in a loop around that of a training, by the loop."""
-        self._rolls: tuple[int, dict[tuple[CodeType, int], int]] = (0, {})
-        """Steps of all trainings, and calls around them since the last one, by place."""
+        self._rolls = Rolls()
         self._module: Any = None
         """That was called last."""
         self._calls_around = 0
@@ -141,6 +137,11 @@ class PhaseChoice(PhaseBook):
 
     def _training_call(self, nest: Nest) -> Phase:
         train = self._train_around(nest)
+        self._rolls.may_be = False
+        if train is not None and nest.loops and nest.loops[0] in train.around:
+            rollout = self._rollout_around("training", nest) if said_kind(nest, nest.loops[0]) == "rollout" else None
+            if rollout is not None:
+                return rollout
         beyond = self._by_loop.get(self._loop_beyond(nest, train)) if train is not None else None
         if beyond is not None and beyond.loop is not None and beyond.kind != "train":
             return beyond
@@ -161,7 +162,9 @@ class PhaseChoice(PhaseBook):
                 known.transforms = False
                 self._make_train(known)
             return known
-        kind = said_kind(nest, loop) if any(one.optimised for one in self._trains) else None
+        kind = said_kind(nest, loop)
+        if kind != "rollout" and not any(one.optimised for one in self._trains):
+            kind = None
         if kind is None and not learns(self._module):
             phase = self._new("other", loop, nest)
             phase.transforms = phase.kind == "other"
@@ -339,14 +342,10 @@ class PhaseChoice(PhaseBook):
         phase = self._rollouts.get(inner) or self._by_loop.get(inner)
         if phase is not None and phase.kind == "rollout" and phase.folded_into is None:
             return phase
-        if event != "call" or nest.here is None or len(self._rollouts) >= MAX_LOOPS:
+        if event not in ("call", "training") or nest.here is None or len(self._rollouts) >= MAX_LOOPS:
             return None
-        trained = sum(train.steps for train in self._trains)
-        if trained != self._rolls[0]:
-            self._rolls = trained, {}
-        calls = self._rolls[1]
-        calls[nest.here] = calls.get(nest.here, 0) + 1
-        if calls[nest.here] < ROLLS or kind_of_call(event, nest, inner) != "rollout":
+        came = self._rolls.came(nest.here, sum(train.steps for train in self._trains))
+        if not came or kind_of_call(event, nest, inner) != "rollout":
             return None
         self._rollouts[inner] = phase = self._new("rollout", inner, nest, keyed=False)
         phase.rolls = True

@@ -37,7 +37,7 @@ class ClosureCalls(WatchedCalls):
     def _evaluated(self, optimizer: Any) -> None:
         expected = self._tracker.expected
         if expected.left and expected.event == "evaluation" and expected.owner == id(optimizer):
-            expected.left -= 1
+            expected.left, expected.quiet = expected.left - 1, expected.usual
             return
         begin = self._tracker.begin_event()
         try:

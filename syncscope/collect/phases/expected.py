@@ -16,6 +16,9 @@ NOBODY = id(None)
 NONE = -1
 """No step is timed."""
 
+FIRST = -1
+"""The next call in training is told, and is the first one of a step."""
+
 
 class CallMoments(Protocol):
     """Hears when each outermost call began, by ``time.perf_counter_ns``. Raises nothing."""
@@ -34,7 +37,7 @@ class Expected:
         "around", "batch_code", "batch_lasti", "batches", "busy", "call_event", "clock", "closed", "code", "depth",
         "event", "frame_id", "in_scaler", "inside_call", "lasti", "left", "lent", "loader", "looks_closely", "mask",
         "moments", "most", "narrow", "others", "outer_lasti", "owner", "passes", "quick", "quiet", "second", "seconds",
-        "skipped", "timed", "timed_ns", "trains",
+        "skipped", "timed", "timed_ns", "trains", "usual",
     )  # fmt: skip
 
     def __init__(self, clock: Callable[[], int]) -> None:
@@ -71,8 +74,9 @@ class Expected:
         """What the frame around it runs."""
         self.trains = False
         """The current phase is training whose steps end with something else than calls of modules."""
-        self.quiet = 0
-        """So many calls in training need not be told meanwhile."""
+        self.quiet = self.usual = 0
+        """So many calls in training need not be told meanwhile, and so many in each step: what ends one sets ``quiet``
+        to ``usual``. ``FIRST``: the first call of each step is told."""
         self.passes, self.others, self.call_event = 0, 0, ""
         """So many calls of modules like the last one, ``call_event``, need not be told: the program tells its steps, or
         they end with calls of another module, after each of which it is ``others``."""

@@ -308,7 +308,7 @@ class ModuleCalls:
         elif threading.get_ident() != followed.ident and not followed.takes_over():
             expected.look_closely()
             return False
-        elif expected.trains and event == "training" and expected.quiet:
+        elif expected.trains and event == "training" and expected.quiet > 0:
             expected.quiet -= 1
         elif expected.passes and event == expected.call_event and expected.owner != id(module):
             expected.passes -= 1

@@ -203,8 +203,11 @@ def _serves(code: CodeType) -> bool:
 
 def _is_forward(code: CodeType) -> bool:
     """Whether a function is what the call of a module runs. Who calls it by its name, not the module, does the same in
-    one step: loops over the module's layers are none of the program's."""
-    return code.co_name == "forward" and code.co_varnames[:1] == ("self",)
+    one step: loops over the module's layers are none of the program's. Nor are those of a call of the class around
+    PyTorch's, such as one over the parts of a batch."""
+    if code.co_name == "__call__" and "__call__" not in code.co_names:
+        return False
+    return code.co_name in ("forward", "__call__") and code.co_varnames[:1] == ("self",)
 
 
 def _user_of(number: int, users: list[tuple[CodeType, int, int, str]]) -> tuple[CodeType, int, str] | None:

@@ -213,6 +213,10 @@ class Phase:
     seen: dict[CountedSource, dict[tuple[int, StepPlace | None], int]] = field(default_factory=dict)
     """How often each optimiser and module was seen, by id; where one is chosen, since that was."""
     training_calls: int = 0
+    calls_a_step: int = 0
+    """As many calls of modules in training, with gradients, as a step of it has, or a few more."""
+    left_for_calls: int = 0
+    """How often such a call was what told that the program had left the training."""
     calls_in_turns: int = 0
     """Calls of modules in it while its loop's turns are its steps, ..."""
     first_call_at: int = 0

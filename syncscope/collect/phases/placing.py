@@ -13,10 +13,11 @@ from types import FrameType
 
 from syncscope.collect.paths import Paths, project_root
 from syncscope.collect.phases.book import MAX_LOOPS, Listener
-from syncscope.collect.phases.choice import ROLLS, Event, PhaseChoice
+from syncscope.collect.phases.choice import Event, PhaseChoice
 from syncscope.collect.phases.decision import Decision, Where
 from syncscope.collect.phases.nests import Nest, Nests
 from syncscope.collect.phases.phase import CallPlace, Phase
+from syncscope.collect.phases.rolls import ROLLS
 
 MAX_DECISIONS = 4096
 

@@ -1,13 +1,43 @@
-"""Where modules are called time and again in a phase, so that few of those calls need be told."""
+"""Which calls of modules need not be told: those of a training's steps, and where modules are called time and again."""
 
 from __future__ import annotations
 
 import sys
 from types import FrameType
 
+from syncscope.collect.phases.expected import FIRST, Expected
+from syncscope.collect.phases.phase import Phase
+
 QUIET = 32
 """So many calls in a row need not be told, where an optimiser tells the steps or they come from one place: the next one
 may be in another loop."""
+
+MORE = 8
+"""Where a step of a training has more calls than any before, this part of them more pass in each from then on."""
+
+SHORT = 64
+"""Steps between two calls that tell that the program has left the training, on average, up to which the first call of
+each step is told: to leave a phase and come back takes as much as fifty of those."""
+
+
+def expect_calls(expected: Expected, train: Phase) -> None:
+    """A step of ``train`` is over. Let as many calls in training pass in each of the next ones as its steps have."""
+    left = train.left_for_calls
+    short = left > 0 and train.steps < SHORT * (left + 1)
+    expected.quiet = expected.usual = FIRST if short else train.calls_a_step
+
+
+def let_calls_pass(expected: Expected, train: Phase) -> None:
+    """A call in training was told, and is one of ``train``. Let those pass that its step still has, or a few more than
+    steps had so far."""
+    if expected.quiet < 0:
+        expected.quiet = max(train.calls_a_step - 1, 0)
+        return
+    more = 1 + train.calls_a_step // MORE
+    train.calls_a_step += more
+    expected.quiet = more - 1
+    if expected.usual >= 0:
+        expected.usual = train.calls_a_step
 
 
 class QuietPlaces:

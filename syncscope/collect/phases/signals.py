@@ -197,7 +197,7 @@ class Signals:
 
         def user_step() -> None:
             if (left := expected.left) & expected.mask and expected.event == "user":  # not looked at closely
-                expected.left = left - 1
+                expected.left, expected.quiet = left - 1, expected.usual
             else:
                 look()
 
@@ -209,7 +209,7 @@ class Signals:
         timed = expected.left == expected.timed
         begin = expected.clock() if timed else 0
         if expected.is_next("user", NOBODY, 3):
-            expected.left -= 1
+            expected.left, expected.quiet = expected.left - 1, expected.usual
             if timed:
                 expected.timed_ns += expected.clock() - begin
         elif not self.failure:
@@ -249,7 +249,7 @@ class Signals:
                 and expected.event == "step"
                 and not expected.in_scaler
             ):
-                expected.left = left - 1
+                expected.left, expected.quiet = left - 1, expected.usual
             else:
                 look(optimizer)
 
@@ -268,7 +268,7 @@ class Signals:
         if self._moments is not None:
             self._moments.stepped(optimizer, sys._getframe(2))
         if expected.left and expected.event == "step" and expected.owner == id(optimizer):
-            expected.left -= 1
+            expected.left, expected.quiet = expected.left - 1, expected.usual
         elif expected.left and expected.seconds and expected.second == id(optimizer):
             expected.seconds -= 1
         else:

@@ -16,7 +16,7 @@ from syncscope.collect.phases.ends import LoopEnd, Over
 from syncscope.collect.phases.loops import Loop
 from syncscope.collect.phases.phase import Phase
 from syncscope.collect.phases.places import record
-from syncscope.collect.phases.quiet_places import QUIET
+from syncscope.collect.phases.quiet_places import QUIET, let_calls_pass
 from syncscope.collect.phases.sources import StepSources
 from syncscope.schema.counting import RecordedPhase
 
@@ -88,11 +88,11 @@ class PhaseTracker(StepSources):
 
     def module_called(self, frame: FrameType | None, module: Any, event: Event) -> None:
         """``module`` is about to be called, by no other module."""
-        self._module = module
+        self._module, before = module, self.current
         phase = self._phase_of(event, frame)
         self._module = None
         self.expected.call_event = event
-        self.expected.quiet = QUIET
+        self._let_calls_pass(event, before, phase)
         place = self._call_place(frame)
         if phase.shares and event == "eval" and place is not None:
             phase.last_called_at = place
@@ -120,6 +120,17 @@ class PhaseTracker(StepSources):
             return
         elif self._is_boundary(phase, "module", module, self._step_place(phase, frame)):
             self._boundary(phase, event, module)
+
+    def _let_calls_pass(self, event: Event, before: Phase, phase: Phase) -> None:
+        """A call was told, in ``before``, and belongs to ``phase``."""
+        if event != "training":
+            return
+        if phase is not before:
+            before.left_for_calls += before.kind == "train" and phase.loop is not None
+        elif self.expected.trains and self._where == "outside":
+            self.expected.quiet = 0 if self._rolls.may_be else QUIET
+        elif self.expected.trains:
+            let_calls_pass(self.expected, phase)
 
     def gradients_computed(self, frame: FrameType | None, event: Event) -> None:
         """Gradients were computed: the end of a step where nothing else tells of steps for long."""

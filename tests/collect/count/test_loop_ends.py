@@ -231,3 +231,46 @@ def test_the_end_of_a_short_training_is_asked_for_until_another_phase_tells_it()
             at_first = at_first if update else len(asked)
         assert run.counter.one_in(train) > 3
         assert len(asked) == at_first > 0
+
+
+def pictures() -> None:
+    wait()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_follows_loops_of_any_length_is_told_by_those_after_which_it_was_counted(seed: int) -> None:
+    """Where nothing tells their ends, as before Python 3.12, and their last steps cannot be foreseen."""
+    draw = random.Random(seed)
+    with running(draw.random) as run:
+        run.tracker.tells_ends = False
+        train, generate = Phase(1), Phase(2, "generate")
+        for _ in range(60):
+            train_for(run, train, 20)
+            run.enter(generate)
+            sample(run, generate, draw.randrange(60, 140), 30, 2 * MS)
+            for _ in range(10):
+                pictures()
+                run.now += WARNING * run.counting
+        assert run.counter.one_in(generate) > 3
+        read = run.by_function()[2, "pictures"]
+        assert read.variance is not None
+        assert abs(read.estimate - 600) <= 2 * read.variance**0.5
+        assert read.estimate == pytest.approx(600, rel=0.2)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_last_step_of_an_evaluation_is_foreseen_whatever_is_told_to_follow_it(seed: int) -> None:
+    """The epoch ends with a wait, which is only heard where that step was counted: else the training follows."""
+    with running(random.Random(seed).random) as run:
+        run.tracker.tells_ends = False
+        train, evaluate, end = Phase(1), Phase(2, "evaluate"), Phase(3, "epoch end")
+        for _ in range(12):
+            train_for(run, train, 300)
+            run.enter(evaluate)
+            sample(run, evaluate, 300, 30, 2 * MS)
+            if run.counting:
+                run.enter(end)
+                pictures()
+            run.now += MS
+        assert run.counter.one_in(evaluate) > 3
+        assert run.by_function()[3, "pictures"].count >= 9

@@ -208,3 +208,38 @@ def test_what_comes_before_the_end_of_an_epoch_is_told_as_often_as_epochs_ended(
     for place, true in (("ends", 40), ("learns", 12 * 1200)):
         each = [estimate(lines[place]) if place in lines else 0.0 for lines in told]
         assert all(one == pytest.approx(true, rel=0.1) for one in each), (place, each)
+
+
+def acts() -> None:
+    wait()
+
+
+def acted(seed: int) -> tuple[CountedWait | None, int]:
+    """What is told of the actions of a policy, twenty in each sixteenth step of its training, which is saved after
+    every fifth time; and how many they were. Steps are dear."""
+    with running(random.Random(seed).random, replace(PRICES, warning=40_000.0), before_ns=1_000 * MS) as run:
+        train, checkpoint = Phase(1), Phase(2, "checkpoint")
+        run.enter(train)
+        for step in range(800):
+            if step % 16 == 8:
+                for _ in range(20):
+                    acts()
+                    run.now += MS // 10 + 40_000 * run.counting
+            if step % 80 == 8:
+                run.enter(checkpoint)
+                run.now += 5 * MS
+                run.enter(train)
+            for _ in range(30):
+                learns()
+                run.now += 40_000 * run.counting
+            run.step(10 * MS)
+        assert run.counter.one_in(train) > 20
+        return of_training(run).get("acts"), 50 * 20
+
+
+def test_what_is_known_beside_a_phase_alone_may_be_in_other_steps_too_where_few_of_them_were_counted() -> None:
+    inside = 0
+    for seed in range(16):
+        told, true = acted(seed)
+        inside += told is not None and abs(estimate(told) - true) <= 2 * (told.variance or 0.0) ** 0.5
+    assert inside >= 14

@@ -359,3 +359,35 @@ def test_a_module_switched_inside_of_a_call_does_not_show_the_modules_inside(run
     call_often(net)
     call_quickly(net, run, 3 * LOOK_CALLS)
     assert run.signals._modules._classes == {Freezes}
+
+
+class Chunked(torch.nn.Module):  # type: ignore[misc, name-defined]
+    """Has a call of its own, which makes several of PyTorch's."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = model()
+
+    def __call__(self, x: Any) -> Any:
+        parts = []
+        for part in x.split(1):
+            parts.append(super().__call__(part))
+        return torch.cat(parts)
+
+    def forward(self, x: Any) -> Any:
+        return self.inner(x)
+
+
+def test_the_loop_of_a_call_of_the_classs_own_is_none_of_the_programs(run: Any) -> None:
+    """Whether all classes are watched, and PyTorch's calls in it are heard, or the class itself."""
+    net = Chunked()
+
+    def collect() -> None:
+        with torch.no_grad():
+            for _ in range(100):
+                net(X)
+
+    collect()
+    (phase,) = (phase for phase in run.tracker.phases if phase.loop is not None)
+    assert phase.loop.code is collect.__code__
+    assert phase.kind == "rollout"
