@@ -571,6 +571,8 @@ def test_warm_up_is_told_with_the_op_that_it_is_in() -> None:
     builder.op("aten::mm", 100, 300_100).launch("gemm", call=(110, 300_000), runs=(300_115, 20))
     (finding,) = findings(builder, "OVL303")
     assert "are warm-up (loading of kernels; all of it in aten::mm), in which" in finding.message
+    (with_stacks,) = findings(builder.frame("train.py", 3, "main", 0, 400_000), "OVL303")
+    assert "are warm-up (loading of kernels), in which" in with_stacks.message
 
 
 @pytest.mark.parametrize(
