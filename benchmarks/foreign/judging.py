@@ -66,6 +66,9 @@ SETS = {
     "twenty-fifth reading: judged before the mends that it led to": Path(__file__).with_name(
         "twenty_fifth_reading.json"
     ),
+    "twenty-sixth reading: judged before the mends that it led to": Path(__file__).with_name(
+        "twenty_sixth_reading.json"
+    ),
 }
 """The files of judgements by what they are evidence of."""
 

@@ -161,6 +161,9 @@ class DeviceStarved(RankRule):
         """The note on a trace whose device is idle because of warm-up."""
         steps, due = len(timeline.steps), timeline.bubbles.due_to(ONCE) > 0
         kinds = ", ".join(dict.fromkeys(timeline.warm_ups.name.tolist()))
+        place = find_idle_place(timeline, ONCE)
+        if place and place.place.at is None:  # of a function that is often called, the share is a guess
+            kinds += f"; {place.share_in_words()} of it in {place.in_words()}"
         return self.finding(
             NOWHERE,
             severity="note",

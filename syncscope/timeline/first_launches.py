@@ -148,11 +148,34 @@ def _silence_before(ops: Ops, calls: Calls, row: int) -> tuple[int, int]:
 
 
 def _longest_silence(ops: Ops, calls: Calls, tid: int, begin: int, end: int) -> tuple[int, int]:
-    """The longest stretch between two times in which no op and no call of a thread begins or ends."""
+    """The longest stretch between two times in which no op and no call of a thread begins or ends, with those beside it
+    that nothing but brief ops parts from it: a compiler runs some to evaluate what does not change."""
     edges = [np.array([begin, end], dtype=np.int64)]
     for table in (ops, calls):
         own = table.tid == tid
         edges += [table.ts[own], table.end[own]]
     times = different(np.clip(np.concatenate(edges), begin, end))
-    longest = int(np.argmax(np.diff(times)))
-    return int(times[longest]), int(times[longest + 1])
+    took = np.diff(times)
+    longest = int(np.argmax(took))
+    works = (ops.tid == tid) & (ops.ts > begin) & (ops.end < end) & (ops.end - ops.ts > AT_ONCE)
+    since, until = np.sort(ops.ts[works]), np.sort(ops.end[works])
+    at_work = np.searchsorted(since, times[:-1], "right") > np.searchsorted(until, times[:-1], "right")
+    first = _reach(took[:longest][::-1], at_work[:longest][::-1])
+    last = _reach(took[longest + 1 :], at_work[longest + 1 :])
+    return int(times[longest - first]), int(times[longest + last + 1])
+
+
+def _reach(took: Ints, at_work: Bools) -> int:
+    """How many of the stretches in a row, the next ones first, are silence too, besides brief ops between them. Those
+    in which an op is ``at_work`` for long, or many in quick succession, end it."""
+    reach, brief = 0, 0
+    for at, (length, works) in enumerate(zip(took.tolist(), at_work.tolist(), strict=True)):
+        if works:
+            break
+        if length >= LONG_LOAD:
+            reach, brief = at + 1, 0
+        else:
+            brief += length
+        if brief > AT_ONCE:
+            break
+    return reach

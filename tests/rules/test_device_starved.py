@@ -566,6 +566,15 @@ def test_a_host_that_sleeps_is_no_part_of_a_first_pass():
     assert first_pass(sleeps=False).endswith("which later steps do not repeat")
 
 
+def test_warm_up_is_told_with_the_op_that_it_is_in() -> None:
+    builder = TraceBuilder().launch("first", call=(0, 10), runs=(12, 20))
+    builder.op("aten::mm", 100, 300_100).launch("gemm", call=(110, 300_000), runs=(300_115, 20))
+    (finding,) = findings(builder, "OVL303")
+    assert "are warm-up (loading of kernels; all of it in aten::mm), in which" in finding.message
+    (with_stacks,) = findings(builder.frame("train.py", 3, "main", 0, 400_000), "OVL303")
+    assert "are warm-up (loading of kernels), in which" in with_stacks.message
+
+
 @pytest.mark.parametrize(
     ("function", "op", "told"), [("set_context", False, True), (None, False, False), ("set_context", True, False)]
 )

@@ -171,6 +171,21 @@ def test_silence_before_the_first_launch_of_a_kernel_made_at_run_time_is_compila
     assert stretches(builder) == [(COMPILATION, 0, 300 * MS)]
 
 
+def test_ops_that_a_compiler_evaluates_do_not_end_its_silence() -> None:
+    builder = fused(TraceBuilder(), 0, after=150 * MS)
+    builder.op("defaults", 30 * MS, 4).op("defaults", 90 * MS, 4).op("defaults", 92 * MS, 4)
+    assert stretches(builder) == [(COMPILATION, 0, 150 * MS)]
+
+
+def test_ops_that_take_long_or_are_many_are_no_silence_of_a_compiler() -> None:
+    builder = fused(TraceBuilder(), 0, after=150 * MS).op("aten::sort", 100 * MS, 20 * MS)
+    assert stretches(builder) == [(COMPILATION, 0, 100 * MS)]
+    builder = fused(TraceBuilder(), 0, after=150 * MS)
+    for at in range(40):
+        builder.op("aten::add", 100 * MS + at * 10, 5)
+    assert stretches(builder) == [(COMPILATION, 0, 100 * MS)]
+
+
 def test_silence_that_each_launch_of_a_kernel_has_is_the_program_s_own_work() -> None:
     builder = fused(fused(TraceBuilder(), 0, after=300 * MS), 400 * MS, after=300 * MS)
     assert stretches(builder) == []

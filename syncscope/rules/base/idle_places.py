@@ -30,6 +30,9 @@ PASSES_ON = compile_later(
 HOST_WORK = "host work"
 """The cause of idle time in which the host does something else than launch, which an op may be."""
 
+ONCE = "warm-up"
+"""The cause of idle time of which later steps have none."""
+
 LOCAL = 0.01
 """Functions that take less of the trace at a time are not added up."""
 
@@ -74,7 +77,9 @@ def _find_idle_place(timeline: Timeline, causes: tuple[str, ...]) -> IdlePlace |
     found = _innermost(places, weights, longest, _shares(timeline, main))
     if found is not None or any(place.chain for place in places):
         return found
-    in_op = _of_op(timeline, ts, ended, tid, due[rows]) if HOST_WORK in causes else None
+    if ONCE in causes:  # a launch that loads its kernel takes the time itself
+        ended = bubbles.end[rows]
+    in_op = _of_op(timeline, ts, ended, tid, due[rows]) if {HOST_WORK, ONCE} & {*causes} else None
     return in_op or _of_marks_around(timeline, ts, ended, tid, due[rows])
 
 
