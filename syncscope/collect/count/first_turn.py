@@ -13,9 +13,9 @@ from syncscope.collect.sites.stacks import Stacks
 def move_first_turn(start: PhaseTally, state: PhaseTally, stacks: Stacks, tracker: Tracker) -> None:
     """Let the first step of ``state``, where it begins, have what was counted at the ``start`` in stacks inside of its
     loop: the batch that came to the device before the model was called. Steps that a call begins have nothing before
-    it."""
+    it, and where many turns came before their loop was known, they are no part of one step."""
     phase = state.phase
-    if state.stepless or state.told_at_begin or phase.steps:
+    if state.stepless or state.told_at_begin or phase.steps or tracker.begins_late:
         return
 
     def is_inside(stack: int) -> bool:

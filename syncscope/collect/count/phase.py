@@ -42,6 +42,10 @@ class Tracker(Protocol):
     def unheard(self) -> int:
         """Steps of the current phase that are over, and not in its ``steps`` yet."""
 
+    @property
+    def begins_late(self) -> bool:
+        """Whether the phase that begins now is known by turns of its loop, after many of them."""
+
     def at(self, frame: FrameType) -> Phase:
         """The phase of something that happens now in ``frame``."""
 

@@ -35,6 +35,8 @@ class PhasePlacing(PhaseChoice):
         """The last event, and the loop of its phase."""
         self._thread = threading.main_thread().ident or 0
         """The thread that is followed."""
+        self.begins_late = False
+        """The current phase is known by turns of its loop, after many of them."""
 
     def is_like_last(self, event: Event, frame: FrameType | None) -> bool:
         """Whether ``event`` with this innermost ``frame`` comes from the same place as the last one of its kind."""
@@ -82,6 +84,7 @@ class PhasePlacing(PhaseChoice):
                 self._begin(phase, frame_id)
             phase.called_from = called_from or phase.called_from
         if self.current is not phase:
+            self.begins_late = event == "turn"
             self._enter(phase)
         return phase
 

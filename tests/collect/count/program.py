@@ -49,6 +49,7 @@ class Tracker:
         self.tells_ends = True
         self.over: Callable[[FrameType], None] | None = None
         """Who hears of the end of a loop."""
+        self.begins_late = False
         self.looped: set[tuple[int, str]] = set()
         """Numbers of phases, and names of functions that are in their loops as a whole."""
         self.left: Callable[[], object] = lambda: None

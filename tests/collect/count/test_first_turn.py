@@ -52,3 +52,18 @@ def test_a_training_that_goes_on_takes_nothing_of_what_came_before() -> None:
         run.enter(train)
         run.step(MS)
         assert (0, "turn") in run.by_function()
+
+
+def test_turns_before_their_loop_was_known_are_no_part_of_the_first_step() -> None:
+    with running() as run:
+        run.tracker.looped, run.tracker.begins_late = {(1, "turn")}, True
+        phase = Phase(1, "other")
+        for _ in range(1_000):
+            turn()
+        run.enter(phase)
+        for _ in range(100):
+            turn()
+            run.step(MS)
+        lines = run.by_function()
+    assert lines[0, "turn"].count == 1_000
+    assert lines[1, "turn"].estimate == pytest.approx(100)

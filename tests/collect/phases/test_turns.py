@@ -103,6 +103,22 @@ def test_brief_loops_are_not_left_each_time(program: Program) -> None:
     assert program.changes <= 2 * (400 * 20 * MS) // BRIEF_NS + 2
 
 
+@pytest.mark.parametrize(("how", "late"), [("turn", True), ("call", False)])
+def test_a_phase_that_is_known_by_turns_begins_late(
+    program: Program, monkeypatch: pytest.MonkeyPatch, how: str, late: bool
+) -> None:
+    heard: list[bool] = []
+    tracker = program.tracker
+    monkeypatch.setattr(tracker._listener, "changed", lambda before, after: heard.append(tracker.begins_late))
+    for _ in range(3):
+        frame = sys._getframe()
+        if how == "turn":
+            tracker.turned(frame, tracker.nests.loops_around(frame)[0])
+        else:
+            tracker.module_called(frame, object(), "call")
+    assert heard == [late]
+
+
 @needs_monitoring
 def test_a_loop_that_is_left_in_its_first_turn_is_over(program: Program) -> None:
     def search(turns: int) -> str:
