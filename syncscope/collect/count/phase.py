@@ -75,6 +75,7 @@ class Nowhere:
     source: CountedSource = "none"
     followed_ns = 0.0
     unheard = 0
+    begins_late = False
 
     @property
     def current(self) -> Phase:

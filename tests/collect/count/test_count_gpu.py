@@ -41,6 +41,7 @@ class Loop:
     source: CountedSource = "optimizer"
     followed_ns: float = 0.0
     unheard: int = 0
+    begins_late: bool = False
 
     @property
     def current(self) -> Loop:
