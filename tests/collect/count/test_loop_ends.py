@@ -253,7 +253,7 @@ def test_what_follows_loops_of_any_length_is_told_by_those_after_which_it_was_co
                 run.now += WARNING * run.counting
         assert run.counter.one_in(generate) > 3
         read = run.by_function()[2, "pictures"]
-        assert read.variance is not None and read.estimate is not None
+        assert read.estimate is not None and read.variance is not None
         assert abs(read.estimate - 600) <= 2 * read.variance**0.5
         assert read.estimate == pytest.approx(600, rel=0.2)
 
