@@ -66,9 +66,8 @@ SITE_SHARE = 0.5
 """This finding gets the site of another one if the bubbles after the other's waits are at least this share of the idle
 time."""
 
-
 FAR_LONGER = 3.0
-"""As many times as long as most steps are, or half of them."""
+"""A step that is so many times as long as the longest of the shorter half has something that the others lack."""
 
 
 class DeviceStarved(RankRule):
@@ -327,8 +326,8 @@ def _at_length_ms(timeline: Timeline, cause: str) -> float:
 
 
 def _profiler_ms(timeline: Timeline) -> float:
-    """Milliseconds a step by which the profiler makes the host's, and so the device's idle time, longer. A step that
-    takes ``FAR_LONGER`` than the others, as the first one of an epoch, does not because of the profiler."""
+    """Milliseconds a step by which the profiler makes the host's, and so the device's idle time, longer. One that is
+    ``FAR_LONGER`` than the others, such as the first of an epoch, is not because of the profiler."""
     steps = timeline.step_figures
     if steps.profiled_ms is None or steps.bare_ms is None:
         return 0.0

@@ -6,9 +6,11 @@ from collections.abc import Callable
 
 from syncscope.collect.count.account import Account, Prices
 from syncscope.collect.count.bins import Bins
+from syncscope.collect.count.parts import times_as_long
 from syncscope.collect.count.phase import Phase
 from syncscope.collect.count.phase_tally import PhaseTally
 from syncscope.collect.count.tally import Tally
+from syncscope.collect.count.visits import HARDLY
 from syncscope.schema.counting import CountedWait, RunBin
 
 
@@ -59,7 +61,8 @@ class Counted:
         if state is None:
             return 1.0
         if state.stepless:
-            return state.of_time
+            scale = times_as_long(state.time_ns, state.counted_ns, state.cost_ns)
+            return scale if scale > HARDLY else 1.0
         by_steps = (phase.steps - state.first) / counted if counted else 1.0
         since = self._unsettled_ns() if state is self._state else 0
         counted_ns = state.counted_ns + since * self._account.on

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from syncscope.collect.count.parts import CutParts, Parts, times_as_long, without_cost
+from syncscope.collect.count.parts import CutParts, Parts, without_cost
 from syncscope.collect.count.phase import Phase
 from syncscope.collect.count.places import Key, Place
 from syncscope.collect.count.rests import Rests
@@ -13,7 +13,7 @@ from syncscope.collect.count.sampling import Draw, Sampling
 from syncscope.collect.count.stays import FEWEST, Stays
 from syncscope.collect.count.unusual import Unusual
 from syncscope.collect.count.visitors import AFTER, BEFORE, LATE, Visitors
-from syncscope.collect.count.visits import HARDLY, Visits
+from syncscope.collect.count.visits import Visits
 from syncscope.collect.count.weights import Weights
 from syncscope.schema.counting import STEPLESS, PhaseKind
 
@@ -180,12 +180,6 @@ class PhaseTally(Weights):
         seen = self.parts + alone + (self.lasting_step is not None and not here)
         unlike = self.told_at_begin and seen and self.counted_steps + here <= alone
         return max((self.phase.steps - self.first) / seen, 1.0) if unlike else 1.0
-
-    @property
-    def of_time(self) -> float:
-        """How many times as long as it was counted the phase took. 1 where hardly anything was missed."""
-        scale = times_as_long(self.time_ns, self.counted_ns, self.cost_ns)
-        return scale if scale > HARDLY else 1.0
 
     def _without_cost(self) -> tuple[float, float]:
         """The time of the block, and the part of it that was counted, had that cost nothing."""

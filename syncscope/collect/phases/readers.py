@@ -72,27 +72,27 @@ class ClassReaders:
             if module.__name__ == TRACER:
                 self._patches.replace(getattr(module, "Tracer", None), "trace", self._make_trace)
             else:
-                self._patches.replace(getattr(module, "Pickler", None), "dump", self._make_dump)
+                self._patches.replace(getattr(module, "Pickler", None), "dump", self._make_read)
         except Exception as error:  # the program's import must not fail
             self._failed(error)
 
     def _make_trace(self, original: Any) -> Any:
-        read = self._make_dump(original)
+        read = self._make_read(original)
 
         def trace(*args: Any, **kwargs: Any) -> Any:
             return (original if self._compiled() else read)(*args, **kwargs)
 
         return trace
 
-    def _make_dump(self, original: Any) -> Any:
-        def dump(*args: Any, **kwargs: Any) -> Any:
+    def _make_read(self, original: Any) -> Any:
+        def read(*args: Any, **kwargs: Any) -> Any:
             self._turn(1)
             try:
                 return original(*args, **kwargs)
             finally:
                 self._turn(-1)
 
-        return dump
+        return read
 
     def _turn(self, by: int) -> None:
         """One begins, or is over. One may begin in the midst of another, and several threads may read at a time."""

@@ -43,9 +43,12 @@ class TraceBegins:
 
     def _imported(self, module: ModuleType) -> None:
         kind = getattr(module, "OutputGraph", None)
-        if isinstance(kind, type):
-            self._patches.replace(kind, "__init__", self._make_init)
-            self._heard = kind
+        try:
+            if isinstance(kind, type):
+                self._patches.replace(kind, "__init__", self._make_init)
+                self._heard = kind
+        except Exception as error:  # the program's import must not fail
+            self._failed(error)
 
     def _make_init(self, original: Any) -> Any:
         def init(*args: Any, **kwargs: Any) -> None:

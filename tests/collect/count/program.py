@@ -230,5 +230,13 @@ def only(run: Run) -> Any:
     return found
 
 
+def make_dense_steps(run: Run) -> None:
+    """Two thousand steps of half a millisecond, with eight waits each: far too dense for all to be counted."""
+    for _ in range(2_000):
+        for _ in range(8):
+            wait()
+        run.step(MS // 2)
+
+
 def wrapped(run: Run) -> bool:
     return "to" in vars(run.torch.Tensor)

@@ -23,7 +23,7 @@ from syncscope.collect.count.sampling import Draw
 from syncscope.collect.features import Unsupported
 from syncscope.schema.counting import MAX_BINS
 from syncscope.schema.recording import SiteEvent
-from tests.collect.count.program import MODE, MS, Phase, Run, only, running, wait, wrapped
+from tests.collect.count.program import MODE, MS, Phase, Run, make_dense_steps, only, running, wait, wrapped
 
 
 def test_every_wait_of_every_step_is_counted_where_waits_are_rare() -> None:
@@ -371,10 +371,7 @@ def test_new_steps_are_not_left_out_because_the_old_ones_were_dense() -> None:
     """A policy's calls were the steps until the optimizer's turned out to be, each as long as a hundred."""
     with running(random.Random(1).random) as run:
         train = run.enter(Phase(1))
-        for _ in range(2_000):
-            for _ in range(8):
-                wait()
-            run.step(MS // 2)
+        make_dense_steps(run)
         assert not run.counting
         train.steps = 0
         run.counter.begin_again(train)

@@ -15,7 +15,7 @@ from syncscope.collect.count.places import Place
 from syncscope.collect.count.sampling import Draw
 from syncscope.collect.count.weights import Weights
 from syncscope.rules.base.counted_lines import Frequency
-from tests.collect.count.program import MS, PRICES, Phase, running, wait
+from tests.collect.count.program import MS, PRICES, Phase, make_dense_steps, running, wait
 
 RUNS = 30
 WARNING = int(PRICES.warning)
@@ -243,10 +243,7 @@ def test_what_was_counted_of_other_steps_is_told_of_all_of_them() -> None:
     """A policy acts two thousand times before its training begins, whose optimizer tells the steps from then on."""
     with running(random.Random(1).random) as run:
         train = run.enter(Phase(1))
-        for _ in range(2_000):
-            for _ in range(8):
-                wait()
-            run.step(MS // 2)
+        make_dense_steps(run)
         assert run.counter.counted_steps(train) < 1_000
         train.steps = 0
         run.counter.begin_again(train)

@@ -16,7 +16,20 @@ from syncscope.collect.phases import Phase, PhaseTracker, Signals
 
 Clock = Callable[[], int]
 HERE = Path(__file__).parent
+LOOK_NS = 1_000
+"""So much of a ``Time`` passes from one look at it to the next."""
 X = torch.ones(3, 2)
+
+
+class Time:
+    """Passes when the program says so, and when somebody looks."""
+
+    def __init__(self) -> None:
+        self.now = 0
+
+    def __call__(self) -> int:
+        self.now += LOOK_NS
+        return self.now
 
 
 class Followed:

@@ -3,47 +3,21 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 torch = pytest.importorskip("torch", reason="the hooks are PyTorch's")
 
-from syncscope.collect.phases import modules  # noqa: E402
 from syncscope.collect.phases.phase import WHOLE  # noqa: E402
-from tests.collect.phases.following import Followed, X, following, loader, model  # noqa: E402
+from tests.collect.phases.following import LOOK_NS, Followed, Time, X, loader, model  # noqa: E402
 
-LOOK_NS = 1_000
-"""So much time passes from one look at the clock to the next."""
-
-
-class Time:
-    """Passes when the program says so, and when somebody looks."""
-
-    def __init__(self) -> None:
-        self.now = 0
-
-    def __call__(self) -> int:
-        self.now += LOOK_NS
-        return self.now
-
-
-@pytest.fixture(autouse=True)
-def nothing_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Other tests may have compiled something in this process."""
-    monkeypatch.setattr(modules, "has_compiled", lambda: False)
+pytestmark = pytest.mark.usefixtures("nothing_is_compiled")
 
 
 @pytest.fixture
-def time() -> Time:
-    return Time()
-
-
-@pytest.fixture
-def run(time: Time) -> Iterator[Followed]:
-    with following(unheard=100, clock=time) as followed:
-        yield followed
+def run(run_in_time: Followed) -> Followed:
+    return run_in_time
 
 
 def act(net: Any, time: Time, steps: int, length_ns: int) -> None:
